@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 )
 
 // coreRows are the functions that make, evaluate and read arrays.
@@ -85,6 +86,16 @@ var coreRows = []row{
 	{name: "clock", sig: "", host: true,
 		help: "Seconds since the program's start, by a clock that never goes back.", call: func(a *args) any {
 			return lua.LNumber(time.Since(clockStart).Seconds())
+		}},
+	{name: "block_size", sig: "mode:string", host: true,
+		help: "How many elements a block has in one of the modes of quantization that are llama.cpp's blocks, such as " +
+			"q4_k, in how many bytes, and with how many bits in an element's code; of other modes nil.",
+		call: func(a *args) any {
+			elements, bytes, bits, ok := quant.BlockSize(a.Text(0))
+			if !ok {
+				return nil
+			}
+			return values{lua.LNumber(elements), lua.LNumber(bytes), lua.LNumber(bits)}
 		}},
 	{name: "iinfo", sig: "dtype:dtype", host: true,
 		help: "A table of an integer dtype's min, max, bits and dtype. Limits beyond 2^53 are strings.", call: iinfo},

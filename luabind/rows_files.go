@@ -15,7 +15,7 @@ import (
 
 // fileRows are the functions that read and write files. A state without Lua's io library refuses them.
 var fileRows = []row{
-	{name: "load", sig: "file:string format:string? return_metadata:bool=false",
+	{name: "load", sig: "file:string format:string? return_metadata:bool=false blocks:bool=false",
 		help: "What is in a file: of a .npy file the array, of a .npz, .safetensors or .gguf file a table of the arrays " +
 			"by their names. format is the file's extension unless it is given. With return_metadata the metadata of a " +
 			".safetensors or .gguf file is a second result: a table of strings, in .gguf also of arrays and tables of " +
@@ -23,7 +23,9 @@ var fileRows = []row{
 			"pages: they take no memory of their own, and the file must not be changed in place meanwhile. Of dtypes " +
 			"that arrays do not have, 8-bit floats are uint8. A quantised tensor x.weight of a .gguf file becomes what " +
 			"mx.quantized_matmul takes in groups of 32: of type Q4_0, Q4_1 or Q8_0 x.weight, x.scales and x.biases, of " +
-			"type MXFP4 the first two, for the mode \"mxfp4\". All other quantised types are float16.",
+			"type MXFP4 the first two, for the mode \"mxfp4\". All other quantised types are float16. With blocks the " +
+			"types Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 and Q2_K to Q6_K stay the file's bytes, uint8, which mx.quantized_matmul and " +
+			"mx.dequantize read in modes of their own, and a further result is a table of the modes by name.",
 		call: func(a *args) any {
 			path, ext := a.readable(), ""
 			if a.Given(1) {
@@ -31,7 +33,7 @@ var fileRows = []row{
 			} else if e := filepath.Ext(path); e != "" {
 				ext = e[1:]
 			}
-			return a.load(path, ext, a.Bool(2))
+			return a.load(path, ext, a.Bool(2), a.Bool(3))
 		}},
 	{name: "save", sig: "file:string arr:operand",
 		help: "Evaluates an array and writes it to a .npy file, as NumPy and MLX read it; a name without that extension " +
@@ -66,14 +68,22 @@ var fileRows = []row{
 				return format.WriteSafetensors(ctx, w, arrays, metadata)
 			})
 		}},
-	{name: "save_gguf", sig: "file:string arrays:table metadata:table?",
+	{name: "save_gguf", sig: "file:string arrays:table metadata:table? blocks:table?",
 		help: "Evaluates the arrays of a table (floats but complex64, signed integers) and writes them to a .gguf file " +
 			"by their keys, with a table of metadata: arrays of at most one dimension (bool, integers, float32), strings " +
-			"and tables of strings. A name without that extension gets it. A file that is there is replaced when all has " +
-			"been written.",
+			"and tables of strings. blocks, as mx.load gives it, names the arrays of uint8 that are blocks, with their modes. " +
+			"A name without that extension gets it. A file that is there is replaced when all has been written.",
 		call: func(a *args) any {
 			path, arrays := a.newFile(".gguf"), a.named(1)
-			metadata := map[string]any{}
+			metadata, modes := map[string]any{}, map[string]string{}
+			a.entries(3, func(key string, v lua.LValue) error {
+				mode, ok := v.(lua.LString)
+				if !ok {
+					return wrong(v, "a string")
+				}
+				modes[key] = string(mode)
+				return nil
+			})
 			a.entries(2, func(key string, v lua.LValue) error {
 				switch v := v.(type) {
 				case lua.LString:
@@ -91,7 +101,7 @@ var fileRows = []row{
 				return wrong(v, "an array, a string or a table of strings")
 			})
 			return a.saveArrays(path, arrays, func(ctx context.Context, w io.Writer) error {
-				return format.WriteGGUF(ctx, w, arrays, metadata)
+				return format.WriteGGUF(ctx, w, arrays, metadata, modes)
 			})
 		}},
 }
@@ -124,12 +134,15 @@ func (a *args) saveArrays(path string, arrays map[string]*tensor.Array,
 }
 
 // load is what is in a file of that format.
-func (a *args) load(path, ext string, metadata bool) any {
+func (a *args) load(path, ext string, metadata, blocks bool) any {
 	if metadata && (ext == "npy" || ext == "npz") {
 		a.fail("files of format %q have no metadata", ext)
 	}
+	if blocks && ext != "gguf" {
+		a.fail("files of format %q have no blocks", ext)
+	}
 	var arrays map[string]*tensor.Array
-	about := a.s.NewTable(0, 1)
+	about, modes := a.s.NewTable(0, 1), a.s.NewTable(0, 1)
 	var err error
 	switch ext {
 	case "npy":
@@ -144,7 +157,15 @@ func (a *args) load(path, ext string, metadata bool) any {
 		}
 	case "gguf":
 		var values map[string]any
-		arrays, values, err = format.LoadGGUF(path, a.Ctx)
+		if blocks {
+			var named map[string]string
+			arrays, values, named, err = format.LoadGGUFBlocks(path, a.Ctx)
+			for name, mode := range named {
+				modes.RawSetString(name, lua.LString(mode))
+			}
+		} else {
+			arrays, values, err = format.LoadGGUF(path, a.Ctx)
+		}
 		for key, v := range values {
 			about.RawSetString(key, a.ggufValue(v))
 		}
@@ -158,10 +179,14 @@ func (a *args) load(path, ext string, metadata bool) any {
 	for name, x := range arrays {
 		t.RawSetString(name, a.s.wrap(x))
 	}
+	out := values{t}
 	if metadata {
-		return values{t, about}
+		out = append(out, about)
 	}
-	return t
+	if blocks {
+		out = append(out, modes)
+	}
+	return out
 }
 
 // ggufValue is a value of a .gguf file's metadata.

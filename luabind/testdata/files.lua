@@ -68,6 +68,32 @@ for _, name in ipairs({ "Q4_0", "Q4_1", "Q8_0" }) do
   local w = mx.dequantize(t[at .. ".weight"], t[at .. ".scales"], t[at .. ".biases"], 32, name == "Q8_0" and 8 or 4)
   assert(w.shape == mx.zeros({ 3, 128 }).shape)
 end
+local blocks, modes = mx.load(dir .. "blocks.gguf", { blocks = true })
+local found, want = 0, mx.load(dir .. "blocks.npz")
+for name, mode in pairs(modes) do
+  found = found + 1
+  local elements, size, bits = mx.block_size(mode)
+  local v = want[name:gsub("%.weight$", "")]
+  assert(blocks[name].dtype == mx.uint8 and blocks[name]:dim(1) / size * elements == v:dim(1) and bits <= 8)
+  assert(mx.array_equal(mx.dequantize(blocks[name], { mode = mode }), v):item(), mode)
+end
+assert(found == 10 and mx.block_size("affine") == nil and blocks["MXFP4.scales"])
+do
+  local some = { x = blocks["Q4_K.weight"], y = blocks["Q5_0.weight"] }
+  mx.save_gguf(file, some, nil, { x = "q4_k", y = "q5_0" })
+  local again, about, of = mx.load(file .. ".gguf", { blocks = true, return_metadata = true })
+  assert(next(about) == nil and of.x == "q4_k" and of.y == "q5_0")
+  for k, v in pairs(some) do assert(mx.array_equal(again[k], v):item()) end
+  assert(mx.array_equal(mx.load(file .. ".gguf").x, mx.load(dir .. "blocks.gguf")["Q4_K.weight"]):item())
+  for text, how in pairs({ ['tensor "x": it is uint8 (2, 144), want uint8 with a last dimension of whole blocks of 210'] =
+    { x = "q6_k" }, ['tensor "x": "mxfp4" is no mode of blocks'] = { x = "mxfp4" },
+    ['there is no tensor "z", which is to be blocks of mode "q4_k"'] = { z = "q4_k" },
+    ['blocks["x"] is the number 4, want a string'] = { x = 4 } }) do
+    fails(text, mx.save_gguf, file, { x = some.x }, nil, how)
+  end
+  os.remove(file .. ".gguf")
+end
+fails('files of format "npy" have no blocks', mx.load, dir .. "int16.npy", { blocks = true })
 mx.save_gguf(file, { a = x.T:astype(mx.float16) }, { n = mx.array(2, mx.uint32), s = "text", l = { "a", "b" } })
 z, about = mx.load(file .. ".gguf", { return_metadata = true })
 same(z.a, x.T:tolist())

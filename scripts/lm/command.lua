@@ -41,11 +41,11 @@ function command.read(path)
   return text or fail("%s", why)
 end
 
--- load is the model of a command's options; options.lazy is that of lm.load.
+-- load is the model of a command's options; options.lazy and options.blocks are those of lm.load.
 function command.load(host, o, options)
   if not o.model then fail("--model is needed") end
   return lm.load(o.model, {progress = command.bar(host, "loading"), ignore = o.ignore_key,
-    lazy = options and options.lazy})
+    lazy = options and options.lazy, blocks = options and options.blocks})
 end
 
 -- peak is the figure of memory at the end. Weights that lie in the pages of files are no memory of the device's.

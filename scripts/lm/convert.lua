@@ -40,7 +40,7 @@ local function convert(host, o)
   if o.dtype and not dtypes[o.dtype] then fail("--dtype %s: want float16, bfloat16 or float32", o.dtype) end
   check(o)
   if files.kind(o.mlx_path) then fail("%s is there already", o.mlx_path) end
-  local model = load(host, o, {lazy = true})
+  local model = load(host, o, {lazy = true, blocks = false}) -- mlx-lm knows no blocks
   if o.dequantize and lm.dequantize(model) == 0 then fail("%s is not packed", o.model) end
   if o.dtype then lm.cast(model, dtypes[o.dtype]) end
   local whole = {}

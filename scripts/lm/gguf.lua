@@ -193,9 +193,10 @@ local function factors(c, found, about, arch)
   end
 end
 
--- packing is config.json's quantization for what the file has packed.
-local function packing(arrays)
+-- packing is config.json's quantization for what the file has packed; modes are those of blocks by names of arrays.
+local function packing(arrays, modes)
   local out = {group_size = 32, bits = 4}
+  for name, mode in pairs(modes) do out[name:gsub("%.weight$", "")] = {mode = mode} end
   for name, scales in pairs(arrays) do
     local path = name:match("^(.*)%.scales$")
     if path then
@@ -208,8 +209,10 @@ local function packing(arrays)
 end
 
 -- load opens a GGUF file: its arrays by transformers' names, what config.json would say, and the file's own settings.
-function gguf.load(file)
-  local found, about = mx.load(file, {format = "gguf", return_metadata = true})
+-- Where blocks is false, what is packed becomes what mlx-lm knows, too, or float16: see mx.load.
+function gguf.load(file, blocks)
+  blocks = blocks ~= false
+  local found, about, modes = mx.load(file, {format = "gguf", return_metadata = true, blocks = blocks})
   local arch = about["general.architecture"]
   if not types[arch] then
     local known = {}
@@ -218,10 +221,14 @@ function gguf.load(file)
     fail("general.architecture = %s of a GGUF file is not built; these are: %s", tostring(arch),
       table.concat(known, ", "))
   end
-  local arrays, left = {}, {}
+  local arrays, left, packed = {}, {}, {}
   for name, x in pairs(found) do
     local new = renamed(name, arch)
-    if new then arrays[new] = x elseif not name:match("^rope_f") then left[#left + 1] = name end
+    if new then
+      arrays[new], packed[new] = x, modes and modes[name]
+    elseif not name:match("^rope_f") then
+      left[#left + 1] = name
+    end
   end
   table.sort(left)
   if #left > 0 then fail("%s: no layer is known for %s", file, table.concat(left, ", ")) end
@@ -233,7 +240,7 @@ function gguf.load(file)
     if which then arrays[name] = unpermuted(x, which == "q" and c.num_attention_heads or c.num_key_value_heads) end
     if name:match("shared_expert_gate%.weight") and x.ndim == 1 then arrays[name] = mx.expand_dims(x, 0) end
   end
-  c.quantization = packing(arrays)
+  c.quantization = packing(arrays, packed)
   return arrays, c, about
 end
 

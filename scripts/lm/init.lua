@@ -78,7 +78,8 @@ function lm.build(arrays, config, options)
 end
 
 -- load is the model of a directory, or of a .gguf file. Options: progress(done, all) is called as files are opened,
--- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats. What
+-- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats. The blocks of a
+-- .gguf file stay what they are; with blocks = false they become what mlx-lm knows, too, or float16. What
 -- is computed of weights, such as experts in one array, is computed now, unless lazy says later; all others stay in
 -- their files' pages until they are used.
 function lm.load(name, options)
@@ -87,7 +88,7 @@ function lm.load(name, options)
   local dir, arrays, config = name, nil, nil
   if name:match("%.gguf$") then
     local settings
-    arrays, settings = require("lm.gguf").load(name)
+    arrays, settings = require("lm.gguf").load(name, options.blocks)
     config = Config.new(settings)
   else
     dir = found(name)

@@ -6,6 +6,14 @@ local layers = {}
 -- sizes are the elements of a group and the bits of an element by modes of packing, unless others are asked for.
 layers.sizes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 8}}
 
+-- sizes_of is those of a mode, and for llama.cpp's blocks, which hold all that belongs to their elements, how many
+-- bytes a block has; nil: the mode is not known.
+function layers.sizes_of(mode)
+  if layers.sizes[mode] then return layers.sizes[mode] end
+  local elements, bytes, bits = mx.block_size(mode)
+  return elements and {elements, bits}, bytes
+end
+
 -- pack quantizes a layer's weight: w, scales and, where the mode is affine, biases become its fields.
 local function pack(self, weight, how)
   self.weight, self.scales, self.biases = mx.quantize(weight, how)
@@ -15,7 +23,7 @@ end
 -- unpacked is a packed layer's weight in floats.
 local function unpacked(self)
   return mx.dequantize(self.weight, {scales = self.scales, biases = self.biases, group_size = self.group_size,
-    bits = self.bits, mode = self.mode})
+    bits = self.bits, mode = self.mode, dtype = self.dtype})
 end
 
 -- copied is an object of another class with what a layer has beside its weight.
@@ -77,8 +85,9 @@ function Embedding:as_linear(x) return mx.matmul(x, self.weight.T) end
 
 local QuantizedEmbedding = nn.class("QuantizedEmbedding")
 function QuantizedEmbedding:forward(ids)
-  return mx.dequantize(self.weight[ids], {scales = self.scales[ids], biases = self.biases and self.biases[ids],
-    group_size = self.group_size, bits = self.bits, mode = self.mode})
+  return mx.dequantize(self.weight[ids], {scales = self.scales and self.scales[ids],
+    biases = self.biases and self.biases[ids], group_size = self.group_size, bits = self.bits, mode = self.mode,
+    dtype = self.dtype})
 end
 QuantizedEmbedding.as_linear = QuantizedLinear.forward
 

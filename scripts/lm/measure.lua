@@ -10,10 +10,15 @@ function measure.size(model)
   for name, x in pairs(require("lm.save").weights(model)) do
     bytes = bytes + x.nbytes
     local packed = name:match("%.scales$") or name:match("%.biases$")
-    if not packed then count = count + (x.dtype == mx.uint32 and 0 or x.size) end
+    if not packed and mx.issubdtype(x.dtype, mx.floating) then count = count + x.size end
   end
   require("lm.quantize").replace(model, "", function(_, layer)
-    if layer.to_plain then count = count + layer.weight.size * 32 / layer.bits end
+    local elements, block = mx.block_size(layer.mode or "")
+    if elements then
+      count = count + layer.weight.size / block * elements
+    elseif layer.to_plain then
+      count = count + layer.weight.size * 32 / layer.bits
+    end
   end)
   return bytes, count
 end

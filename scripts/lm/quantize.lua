@@ -38,10 +38,12 @@ end
 
 -- model packs the layers of a model that can be, in place. Options: bits, group_size, mode ("affine", "mxfp4", "nvfp4",
 -- "mxfp8"), recipe, predicate(path, layer) that gives true, false or such options for one layer. A layer whose rows are
--- no multiple of a group stays whole. It gives how many layers were packed, and a list of the paths of those.
+-- no multiple of a group stays whole. What lies in llama.cpp's blocks is unpacked first. It gives how many layers were
+-- packed, and a list of the paths of those that stay whole.
 function quantize.model(model, options)
   local o = keywords.check("lm.quantize", options)
   local mode = o.mode or "affine"
+  if mx.block_size(mode) then fail("mode = %s is only read, from GGUF files; nothing is packed so", mode) end
   if not sizes[mode] then fail("mode = %s is not known; these are: affine, mxfp4, nvfp4, mxfp8", mode) end
   local group_size = o.group_size or sizes[mode][1]
   local how = {group_size = group_size, bits = o.bits or sizes[mode][2], mode = mode}
@@ -53,6 +55,7 @@ function quantize.model(model, options)
   end
   local count, whole = 0, {}
   replace(model, "", function(path, layer)
+    if mx.block_size(layer.mode or "") then layer = layer:to_plain() end
     if not layer.to_quantized then return nil end
     local own = predicate(path, layer)
     if not own then return nil end
@@ -114,7 +117,8 @@ function quantize.check_dtype(op, dtype)
     tostring(dtype)), 0)
 end
 
--- cast converts a model's floats to a dtype of floats, but for packed weights' codes and what must stay float32.
+-- cast converts a model's floats to a dtype of floats, but for packed weights' codes and what must stay float32. What
+-- is packed without floats of its own gives that dtype when it is unpacked.
 function quantize.cast(model, dtype)
   quantize.check_dtype("lm.cast", dtype)
   local function walk(t)
@@ -128,6 +132,9 @@ function quantize.cast(model, dtype)
     end
   end
   walk(model)
+  replace(model, "", function(_, layer)
+    if layer.to_plain and not layer.biases then layer.dtype = dtype end
+  end)
   model._step = nil
 end
 

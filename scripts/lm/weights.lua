@@ -102,13 +102,19 @@ function Weights:packing(name)
   local own = q[path]
   if type(own) ~= "table" then own = q end
   local mode = own.mode or "affine"
-  local sizes = layers.sizes[mode]
+  local sizes, bytes = layers.sizes_of(mode)
   if not sizes then fail("config.json: quantization.mode = %s of %s is not built", tostring(mode), path) end
-  local how = {group_size = own.group_size or sizes[1], bits = own.bits or sizes[2], mode = mode}
+  local how = {group_size = own.group_size or sizes[1], bits = own.bits or sizes[2], mode = mode, bytes = bytes}
   for _, key in ipairs{"group_size", "bits"} do
     Config.want(("quantization.%s of %s"):format(key, path), how[key], "size")
   end
   return how
+end
+
+-- is_packed reports whether the weight of a path is packed: it has scales, or is blocks, which hold theirs.
+function Weights:is_packed(name)
+  local w = self.root.arrays[self.path .. name .. ".weight"]
+  return self:has(name .. ".scales") or w ~= nil and w.dtype == mx.uint8 and self:packing(name).bytes ~= nil
 end
 
 -- packed fills a layer with packed weights, whose rows unpack to so many inputs.
@@ -120,20 +126,24 @@ function Weights:packed(layer, name, shape)
     out[#out] = n
     return out
   end
+  layer.group_size, layer.bits, layer.mode = how.group_size, how.bits, how.mode
+  if how.bytes then
+    layer.weight = self:array(name .. ".weight", sized(inputs / how.group_size * how.bytes))
+    return layer
+  end
   layer.weight = self:array(name .. ".weight", sized(inputs * how.bits / 32))
   layer.scales = self:array(name .. ".scales", sized(inputs / how.group_size))
   if how.mode == "affine" then layer.biases = self:array(name .. ".biases", sized(inputs / how.group_size)) end
   if self:has(name .. ".global_scale") then
     fail("%s%s.global_scale: packed weights with a global scale are not built", self.path, name)
   end
-  layer.group_size, layer.bits, layer.mode = how.group_size, how.bits, how.mode
   return layer
 end
 
--- linear is the layer of a name: a Linear, or a QuantizedLinear where there are scales.
+-- linear is the layer of a name: a Linear, or a QuantizedLinear where it is packed.
 function Weights:linear(name, inputs, outputs, bias)
   local layer
-  if self:has(name .. ".scales") then
+  if self:is_packed(name) then
     layer = self:packed(layers.QuantizedLinear(), name, {outputs, inputs})
   else
     layer = layers.Linear(self:floats(name .. ".weight", {outputs, inputs}))
@@ -145,20 +155,20 @@ end
 -- multi is a linear layer for each head.
 function Weights:multi(name, heads, inputs, outputs)
   local shape = {heads, outputs, inputs}
-  if self:has(name .. ".scales") then return self:packed(layers.QuantizedMultiLinear(), name, shape) end
+  if self:is_packed(name) then return self:packed(layers.QuantizedMultiLinear(), name, shape) end
   return layers.MultiLinear(self:floats(name .. ".weight", shape))
 end
 
 -- embedding is a table of rows, from which the layer of that name takes those of its input.
 function Weights:embedding(name, count, dims)
-  if self:has(name .. ".scales") then return self:packed(layers.QuantizedEmbedding(), name, {count, dims}) end
+  if self:is_packed(name) then return self:packed(layers.QuantizedEmbedding(), name, {count, dims}) end
   return layers.Embedding(self:floats(name .. ".weight", {count, dims}))
 end
 
 -- switch is a linear layer for each expert, in one array.
 function Weights:switch(name, experts, inputs, outputs, bias)
   local layer
-  if self:has(name .. ".scales") then
+  if self:is_packed(name) then
     layer = self:packed(layers.QuantizedSwitchLinear(), name, {experts, outputs, inputs})
   else
     layer = layers.SwitchLinear(self:floats(name .. ".weight", {experts, outputs, inputs}))

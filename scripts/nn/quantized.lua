@@ -11,7 +11,13 @@ local modes = {affine = {64, 4}, mxfp4 = {32, 4}, nvfp4 = {16, 4}, mxfp8 = {32, 
 
 local function defaults(name, mode, group_size, bits)
   local of = modes[mode]
-  if not of then fail(name, ("mode is %q, want affine, mxfp4, nvfp4 or mxfp8"):format(mode)) end
+  if not of then
+    local elements, _, width = mx.block_size(mode)
+    if not elements then
+      fail(name, ("mode is %q, want affine, mxfp4, nvfp4, mxfp8 or one of llama.cpp's blocks"):format(mode))
+    end
+    of = {elements, width}
+  end
   return group_size or of[1], bits or of[2]
 end
 
@@ -20,8 +26,31 @@ local function set(self, weight, group_size, bits, mode)
   self.weight, self.scales, self.biases = mx.quantize(weight, {group_size = group_size, bits = bits, mode = mode})
 end
 
+-- packed is what the constructors share. fill makes a weight (outputs, inputs): quantized noise, that draw gives, or
+-- blocks of zeros, since blocks are only read. inputs is the columns that a layer's weight stands for.
+local packed = {defaults = defaults}
+
+function packed.fill(self, name, outputs, inputs, draw)
+  local elements, bytes = mx.block_size(self.mode)
+  if not elements then return set(self, draw(), self.group_size, self.bits, self.mode) end
+  if self.group_size ~= elements then
+    fail(name, ("group_size is %d, want %d for mode %s"):format(self.group_size, elements, self.mode))
+  end
+  if inputs % elements ~= 0 then
+    fail(name, ("rows of %d elements are no whole blocks of %d, which mode %s has"):format(inputs, elements, self.mode))
+  end
+  self.weight = mx.zeros({outputs, inputs / elements * bytes}, mx.uint8)
+end
+
+function packed.inputs(self)
+  local elements, bytes = mx.block_size(self.mode)
+  if elements then return self.weight:dim(1) / bytes * elements end
+  return math.floor(self.weight:dim(1) * 32 / self.bits)
+end
+
 local how = "mode is affine, mxfp4, nvfp4 or mxfp8, which say group_size and bits unless these are given: see " ..
-  "mx.quantize. The parameters are weight, scales and, where affine, biases; they are frozen."
+  "mx.quantize. The parameters are weight, scales and, where affine, biases; they are frozen. In the modes of " ..
+  "llama.cpp's blocks (see mx.dequantize) there is the weight alone, of zeros until blocks are loaded."
 
 local settings = " group_size:int? bits:int? mode:string=affine"
 
@@ -31,14 +60,16 @@ local QuantizedEmbedding = layer{
   init = function(self, num_embeddings, dims, group_size, bits, mode)
     self.group_size, self.bits = defaults("QuantizedEmbedding", mode, group_size, bits)
     self.mode = mode
-    local weight = mx.random.normal({num_embeddings, dims}, {scale = math.sqrt(1 / dims)})
-    set(self, weight, self.group_size, self.bits, mode)
+    packed.fill(self, "QuantizedEmbedding", num_embeddings, dims, function()
+      return mx.random.normal({num_embeddings, dims}, {scale = math.sqrt(1 / dims)})
+    end)
     self.num_embeddings, self.dims = num_embeddings, dims
     self:freeze()
   end,
   forward = function(self, x)
-    return mx.dequantize(self.weight[x], {scales = self.scales[x], biases = self.biases and self.biases[x],
-      group_size = self.group_size, bits = self.bits, mode = self.mode})
+    return mx.dequantize(self.weight[x], {scales = self.scales and self.scales[x],
+      biases = self.biases and self.biases[x], group_size = self.group_size,
+      bits = self.bits, mode = self.mode})
   end,
   repr = function(self) return described(self, "num_embeddings dims group_size= bits= mode=") end,
 }
@@ -69,9 +100,10 @@ local QuantizedLinear = layer{
   init = function(self, input_dims, output_dims, bias, group_size, bits, mode)
     self.group_size, self.bits = defaults("QuantizedLinear", mode, group_size, bits)
     self.mode = mode
-    local scale = math.sqrt(1 / input_dims)
-    local weight = mx.random.uniform(-scale, scale, {output_dims, input_dims})
-    set(self, weight, self.group_size, self.bits, mode)
+    packed.fill(self, "QuantizedLinear", output_dims, input_dims, function()
+      local scale = math.sqrt(1 / input_dims)
+      return mx.random.uniform(-scale, scale, {output_dims, input_dims})
+    end)
     if bias then self.bias = mx.zeros({output_dims}) end
     self:freeze()
   end,
@@ -83,7 +115,7 @@ local QuantizedLinear = layer{
   repr = function(self)
     local w = self.weight
     return described(self, "input_dims= output_dims= bias= group_size= bits= mode=",
-      {input_dims = math.floor(w:dim(1) * 32 / self.bits), output_dims = w:dim(0), bias = self.bias ~= nil})
+      {input_dims = packed.inputs(self), output_dims = w:dim(0), bias = self.bias ~= nil})
   end,
 }
 
@@ -182,4 +214,5 @@ define{
   end,
 }
 
-return {QuantizedLinear = QuantizedLinear, QuantizedEmbedding = QuantizedEmbedding, QQLinear = QQLinear}
+return {QuantizedLinear = QuantizedLinear, QuantizedEmbedding = QuantizedEmbedding, QQLinear = QQLinear,
+  packed = packed}

@@ -5,7 +5,7 @@ local nn, utils = use("mx.nn"), use("mx.utils")
 local class, text = use("class"), use("text")
 local layer, described, Module = class.layer, text.described, class.Module
 use("linear")
-use("quantized")
+local packed = use("quantized").packed
 use("modes")
 
 -- parts are x in segments along an axis: as many, or cut at places, or at shares of the whole.
@@ -87,8 +87,8 @@ local function forward(outputs, product)
   end
 end
 
-local function whole(self, outputs, w, per)
-  local out, inner, n = w:dim(0), w:dim(1) * per, self.group:size()
+local function whole(self, outputs, inner)
+  local out, n = self.weight:dim(0), self.group:size()
   return {input_dims = outputs and inner or inner * n, output_dims = outputs and out * n or out,
     bias = self.bias ~= nil}
 end
@@ -111,7 +111,7 @@ for _, kind in ipairs(kinds) do
       return mx.matmul(x, self.weight.T)
     end),
     repr = function(self)
-      return described(self, "input_dims= output_dims= bias=", whole(self, outputs, self.weight, 1))
+      return described(self, "input_dims= output_dims= bias=", whole(self, outputs, self.weight:dim(1)))
     end,
   }
 
@@ -132,10 +132,11 @@ for _, kind in ipairs(kinds) do
     init = function(self, input_dims, output_dims, bias, group_size, bits, mode, group)
       self.group_size, self.bits, self.mode = group_size, bits, mode
       self.group = group or mx.distributed.init()
-      local scale = math.sqrt(1 / input_dims)
       local rows, columns = sizes(quantized, outputs, input_dims, output_dims, self.group)
-      local weight = mx.random.uniform(-scale, scale, {rows, columns})
-      self.weight, self.scales, self.biases = mx.quantize(weight, group_size, bits, {mode = mode})
+      packed.fill(self, quantized, rows, columns, function()
+        local scale = math.sqrt(1 / input_dims)
+        return mx.random.uniform(-scale, scale, {rows, columns})
+      end)
       if bias then self.bias = mx.zeros({rows}) end
       self:freeze()
     end,
@@ -147,7 +148,7 @@ for _, kind in ipairs(kinds) do
     end),
     repr = function(self)
       return described(self, "input_dims= output_dims= bias= group_size= bits= mode=",
-        whole(self, outputs, self.weight, 32 / self.bits))
+        whole(self, outputs, packed.inputs(self)))
     end,
   }
 
@@ -160,7 +161,7 @@ for _, kind in ipairs(kinds) do
   function Quantized.from_quantized_linear(linear, keywords)
     local segments, group = settings(keywords)
     local w = linear.weight
-    local self = nn[quantized](w:dim(1) * 32 / linear.bits, w:dim(0), linear.bias ~= nil, linear.group_size,
+    local self = nn[quantized](packed.inputs(linear), w:dim(0), linear.bias ~= nil, linear.group_size,
       linear.bits, linear.mode, group)
     return self:update(sharded(linear:parameters(), outputs, segments, group))
   end

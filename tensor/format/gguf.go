@@ -43,7 +43,23 @@ func LoadGGUF(path string, ctx ...*tensor.Ctx) (map[string]*tensor.Array, map[st
 		return nil, nil, c.Errorf("load", "%w", err)
 	}
 	defer f.close()
-	return gguf(c, f)
+	return gguf(c, f, nil)
+}
+
+// LoadGGUFBlocks is LoadGGUF, but tensors of the types whose blocks quantized products read stay as they are: uint8
+// under the tensor's name, with the bytes of a row in the last dimension, in the file's pages. Modes says which mode of
+// quantization each of them has.
+func LoadGGUFBlocks(path string, ctx ...*tensor.Ctx) (arrays map[string]*tensor.Array, metadata map[string]any,
+	modes map[string]string, err error) {
+	c := tensor.Call(ctx)
+	f, err := openFile(path)
+	if err != nil {
+		return nil, nil, nil, c.Errorf("load", "%w", err)
+	}
+	defer f.close()
+	modes = map[string]string{}
+	arrays, metadata, err = gguf(c, f, modes)
+	return arrays, metadata, modes, err
 }
 
 // ReadGGUF is LoadGGUF of a stream, all of which it reads.
@@ -53,10 +69,11 @@ func ReadGGUF(r io.Reader, ctx ...*tensor.Ctx) (map[string]*tensor.Array, map[st
 	if err != nil {
 		return nil, nil, c.Errorf("load", "%w", err)
 	}
-	return gguf(c, f)
+	return gguf(c, f, nil)
 }
 
-func gguf(c *tensor.Ctx, f *contents) (map[string]*tensor.Array, map[string]any, error) {
+// gguf reads a file. With modes tensors in blocks stay so, and their modes are added to it.
+func gguf(c *tensor.Ctx, f *contents, modes map[string]string) (map[string]*tensor.Array, map[string]any, error) {
 	g := &ggufReader{c: c, metadata: map[string]any{}}
 	err := f.guard(func(b []byte) error {
 		g.b = b
@@ -68,6 +85,10 @@ func gguf(c *tensor.Ctx, f *contents) (map[string]*tensor.Array, map[string]any,
 	}
 	out := make(map[string]*tensor.Array, len(g.tensors))
 	for _, t := range g.tensors {
+		if mode := t.kind.mode(); modes != nil && mode != "" {
+			t.asBytes()
+			modes[t.name] = mode
+		}
 		if err := t.addTo(out, c, f); err != nil {
 			return nil, nil, c.Errorf("load", "%s: tensor %.99q: %w", f.name, t.name, err)
 		}
@@ -362,6 +383,14 @@ func (g *ggufReader) place() error {
 		}
 	}
 	return nil
+}
+
+// asBytes makes of a tensor in blocks one of its bytes.
+func (t *ggufTensor) asBytes() {
+	last := len(t.spec.Shape) - 1
+	t.spec = tensor.Spec{Shape: t.spec.Shape.Clone(), DType: tensor.Uint8}
+	t.spec.Shape[last] = t.spec.Shape[last] / t.kind.block * t.kind.bytes
+	t.kind = ggufType{name: t.kind.name, block: 1, bytes: 1, dtype: tensor.Uint8}
 }
 
 // addTo makes the tensor's arrays.

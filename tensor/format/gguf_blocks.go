@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -15,6 +16,25 @@ type ggufType struct {
 	dtype  tensor.DType
 	packed *ggufPacking                  // it is read as arrays for mx.quantized_matmul
 	decode func(b []byte, out []float32) // it is read as float16; out is one block
+	blocks bool                          // quantized products have a mode for its blocks
+}
+
+// mode is that mode: the type's name in small letters; "" if there is none.
+func (k ggufType) mode() string {
+	if !k.blocks {
+		return ""
+	}
+	return strings.ToLower(k.name)
+}
+
+// ofMode is the type that has a mode.
+func ofMode(mode string) (number uint32, kind ggufType, ok bool) {
+	for number, kind := range ggufTypes {
+		if kind.blocks && kind.mode() == mode {
+			return number, kind, true
+		}
+	}
+	return 0, kind, false
 }
 
 // superBlock is how many elements the blocks of the later types have.
@@ -31,17 +51,17 @@ var ggufTypes = map[uint32]ggufType{
 	27: {name: "I64", block: 1, bytes: 8, dtype: tensor.Int64},
 	28: {name: "F64", block: 1, bytes: 8, dtype: tensor.Float64},
 	30: {name: "BF16", block: 1, bytes: 2, dtype: tensor.BFloat16},
-	2:  {name: "Q4_0", block: 32, bytes: 18, packed: &ggufPacking{4, true, q4x0}},
-	3:  {name: "Q4_1", block: 32, bytes: 20, packed: &ggufPacking{4, true, q4x1}},
-	8:  {name: "Q8_0", block: 32, bytes: 34, packed: &ggufPacking{8, true, q8x0}},
+	2:  {name: "Q4_0", block: 32, bytes: 18, packed: &ggufPacking{4, true, q4x0}, blocks: true},
+	3:  {name: "Q4_1", block: 32, bytes: 20, packed: &ggufPacking{4, true, q4x1}, blocks: true},
+	8:  {name: "Q8_0", block: 32, bytes: 34, packed: &ggufPacking{8, true, q8x0}, blocks: true},
 	39: {name: "MXFP4", block: 32, bytes: 17, packed: &ggufPacking{4, false, mxfp4}},
-	6:  {name: "Q5_0", block: 32, bytes: 22, decode: q5x0},
-	7:  {name: "Q5_1", block: 32, bytes: 24, decode: q5x1},
-	10: {name: "Q2_K", block: superBlock, bytes: 84, decode: q2k},
-	11: {name: "Q3_K", block: superBlock, bytes: 110, decode: q3k},
-	12: {name: "Q4_K", block: superBlock, bytes: 144, decode: q4k},
-	13: {name: "Q5_K", block: superBlock, bytes: 176, decode: q5k},
-	14: {name: "Q6_K", block: superBlock, bytes: 210, decode: q6k},
+	6:  {name: "Q5_0", block: 32, bytes: 22, decode: q5x0, blocks: true},
+	7:  {name: "Q5_1", block: 32, bytes: 24, decode: q5x1, blocks: true},
+	10: {name: "Q2_K", block: superBlock, bytes: 84, decode: q2k, blocks: true},
+	11: {name: "Q3_K", block: superBlock, bytes: 110, decode: q3k, blocks: true},
+	12: {name: "Q4_K", block: superBlock, bytes: 144, decode: q4k, blocks: true},
+	13: {name: "Q5_K", block: superBlock, bytes: 176, decode: q5k, blocks: true},
+	14: {name: "Q6_K", block: superBlock, bytes: 210, decode: q6k, blocks: true},
 	16: {name: "IQ2_XXS", block: superBlock, bytes: 66, decode: iq2xxs},
 	17: {name: "IQ2_XS", block: superBlock, bytes: 74, decode: iq2xs},
 	18: {name: "IQ3_XXS", block: superBlock, bytes: 98, decode: iq3xxs},

@@ -147,7 +147,7 @@ func TestSaveGGUF(t *testing.T) {
 			metadata["general.alignment"] = tensor.FromBytes(nil, tensor.Spec{Shape: tensor.Shape{}, DType: tensor.Uint32},
 				binary.LittleEndian.AppendUint32(nil, align))
 		}
-		require.NoError(t, format.SaveGGUF(t.Context(), path, arrays, metadata))
+		require.NoError(t, format.SaveGGUF(t.Context(), path, arrays, metadata, nil))
 		got, about, err := format.LoadGGUF(path)
 		require.NoError(t, err)
 		same(t, arrays, got)
@@ -163,7 +163,7 @@ func TestSaveGGUF(t *testing.T) {
 	}
 	all := every(t)
 	for _, name := range []string{"bool", "uint8", "complex64"} {
-		err := format.SaveGGUF(t.Context(), path, map[string]*tensor.Array{"a": all[name]}, nil)
+		err := format.SaveGGUF(t.Context(), path, map[string]*tensor.Array{"a": all[name]}, nil, nil)
 		require.EqualError(t, err, "[save_gguf] "+path+`: tensor "a": the format has no type for `+name)
 	}
 	for want, v := range map[string]any{
@@ -171,7 +171,7 @@ func TestSaveGGUF(t *testing.T) {
 		`the metadata "k": it is an array int8 (2, 3), want at most one dimension`:    all["int8"],
 		`the metadata "k": it is a int, want an array, a string or strings`:           1,
 	} {
-		require.ErrorContains(t, format.WriteGGUF(t.Context(), &bytes.Buffer{}, nil, map[string]any{"k": v}), want)
+		require.ErrorContains(t, format.WriteGGUF(t.Context(), &bytes.Buffer{}, nil, map[string]any{"k": v}, nil), want)
 	}
 }
 

@@ -14,18 +14,26 @@ import (
 
 // SaveGGUF evaluates arrays and writes them to a .gguf file of version 3 by their names: float32, float16, bfloat16,
 // float64 and signed integers. Metadata, which may be nil, are what LoadGGUF gives: arrays of at most one dimension
-// (bool, integers, float32), strings and []string. The file appears, or is replaced, when all of it has been written.
-func SaveGGUF(ctx context.Context, path string, arrays map[string]*tensor.Array, metadata map[string]any) error {
+// (bool, integers, float32), strings and []string. Modes, which may be nil, names those arrays of uint8 that are
+// blocks, as LoadGGUFBlocks does. The file appears, or is replaced, when all of it has been written.
+func SaveGGUF(ctx context.Context, path string, arrays map[string]*tensor.Array, metadata map[string]any,
+	modes map[string]string) error {
 	if err := Evaluate(ctx, arrays); err != nil {
 		return err
 	}
-	return WriteFile("save_gguf", path, func(w io.Writer) error { return WriteGGUF(ctx, w, arrays, metadata) })
+	return WriteFile("save_gguf", path, func(w io.Writer) error { return WriteGGUF(ctx, w, arrays, metadata, modes) })
 }
 
 // WriteGGUF is SaveGGUF to a stream.
-func WriteGGUF(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array, metadata map[string]any) error {
+func WriteGGUF(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array, metadata map[string]any,
+	modes map[string]string) error {
 	g := &ggufWriter{align: ggufAlignment}
 	names := slices.Sorted(maps.Keys(arrays))
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		if arrays[name] == nil {
+			return fmt.Errorf("there is no tensor %.99q, which is to be blocks of mode %.99q", name, modes[name])
+		}
+	}
 	g.Write([]byte(ggufMagic))
 	g.u32(ggufVersion)
 	g.u64(uint64(len(names)))
@@ -38,7 +46,7 @@ func WriteGGUF(ctx context.Context, w io.Writer, arrays map[string]*tensor.Array
 	}
 	at := int64(0)
 	for _, name := range names {
-		n, err := g.tensor(name, arrays[name].Spec(), at)
+		n, err := g.tensor(name, arrays[name].Spec(), at, modes[name])
 		if err != nil {
 			return fmt.Errorf("tensor %.99q: %w", name, err)
 		}
@@ -146,23 +154,46 @@ func alignmentOf(spec tensor.Spec, b []byte) (int64, error) {
 	return n, nil
 }
 
-// tensor writes what there is of a tensor that lies at a place of the data, and gives its length.
-func (g *ggufWriter) tensor(name string, spec tensor.Spec, at int64) (int64, error) {
+// tensor writes what there is of a tensor that lies at a place of the data, and gives its length. One with a mode is
+// blocks.
+func (g *ggufWriter) tensor(name string, spec tensor.Spec, at int64, mode string) (int64, error) {
 	if len(spec.Shape) > ggufMaxRank {
 		return 0, fmt.Errorf("it has %d dimensions, at most %d are possible", len(spec.Shape), ggufMaxRank)
 	}
-	for number, kind := range ggufTypes {
-		if kind.block != 1 || kind.dtype != spec.DType {
-			continue
-		}
-		g.text(name)
-		g.u32(uint32(len(spec.Shape)))
-		for i := len(spec.Shape) - 1; i >= 0; i-- { // the last dimension comes first
-			g.u64(uint64(spec.Shape[i]))
-		}
-		g.u32(number)
-		g.u64(uint64(at))
-		return spec.NBytes(), nil
+	number, shape, err := typeOf(spec, mode)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("the format has no type for %v", spec.DType)
+	g.text(name)
+	g.u32(uint32(len(shape)))
+	for i := len(shape) - 1; i >= 0; i-- { // the last dimension comes first
+		g.u64(uint64(shape[i]))
+	}
+	g.u32(number)
+	g.u64(uint64(at))
+	return spec.NBytes(), nil
+}
+
+// typeOf is the number of the type that an array is written as, and the shape of the tensor.
+func typeOf(spec tensor.Spec, mode string) (number uint32, shape tensor.Shape, err error) {
+	if mode == "" {
+		for number, kind := range ggufTypes {
+			if kind.block == 1 && kind.dtype == spec.DType {
+				return number, spec.Shape, nil
+			}
+		}
+		return 0, nil, fmt.Errorf("the format has no type for %v", spec.DType)
+	}
+	number, kind, ok := ofMode(mode)
+	if !ok {
+		return 0, nil, fmt.Errorf("%.99q is no mode of blocks", mode)
+	}
+	last := len(spec.Shape) - 1
+	if spec.DType != tensor.Uint8 || last < 0 || spec.Shape[last]%kind.bytes != 0 {
+		return 0, nil, fmt.Errorf("it is %v, want uint8 with a last dimension of whole blocks of %d bytes for mode %s", spec,
+			kind.bytes, mode)
+	}
+	shape = spec.Shape.Clone()
+	shape[last] = shape[last] / kind.bytes * kind.block
+	return number, shape, nil
 }

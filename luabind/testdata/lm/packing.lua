@@ -154,4 +154,36 @@ n["general.architecture"] = "mamba"
 mx.save_gguf(dir .. "/mamba.gguf", arrays, n)
 ok, why = pcall(lm.load, dir .. "/mamba.gguf")
 assert(not ok and tostring(why):find("general.architecture = mamba of a GGUF file is not built", 1, true), why)
+
+-- Blocks of llama.cpp stay what they are, are saved, and unpacked or packed otherwise where that is asked for.
+local function q8_0(x)
+  x = x:unflatten(-1, {-1, 32})
+  local d = (mx.max(mx.abs(x), -1, true) / 127):astype(mx.float16)
+  local codes = mx.round(x / d:astype(mx.float32)):astype(mx.int8)
+  return mx.concatenate({d:view(mx.uint8), codes:view(mx.uint8)}, -1):flatten(-2, -1)
+end
+local modes = {}
+for name, x in pairs(arrays) do
+  if x.ndim == 2 then arrays[name], modes[name] = q8_0(x), "q8_0" end
+end
+n["general.architecture"] = "llama"
+mx.save_gguf(dir .. "/blocks.gguf", arrays, n, modes)
+local blocks = lm.load(dir .. "/blocks.gguf")
+local affine = lm.load(dir .. "/blocks.gguf", {blocks = false, dtype = mx.float32})
+assert(blocks.lm_head.mode == "q8_0" and blocks.lm_head.weight.dtype == mx.uint8 and blocks.lm_head.scales == nil)
+assert(affine.lm_head.mode == "affine" and lm.packing(affine).bits == 8)
+local exact = scores(affine)
+assert(worst(scores(blocks), exact) < 1e-5)
+assert(scores(lm.load(dir .. "/blocks.gguf", {dtype = mx.bfloat16})).dtype == mx.bfloat16)
+local bytes, count = lm.size(blocks)
+local _, floats = lm.size(lm.load(dir .. "/dense"))
+assert(count == floats and math.abs(bytes * 8 / count - 8.5) < 0.3, 8 * bytes / count)
+lm.save(blocks, dir .. "/blocks")
+local again = lm.load(dir .. "/blocks")
+assert(lm.packing(again).mode == "q8_0" and mx.array_equal(scores(again), scores(blocks)):item())
+ok, why = pcall(lm.quantize, blocks, {mode = "q8_0"})
+assert(not ok and tostring(why):find("mode = q8_0 is only read, from GGUF files", 1, true), why)
+assert(lm.quantize(again, {bits = 8, group_size = 32}) == 16 and lm.packing(again).mode == "affine")
+assert(worst(scores(again), exact) < 0.05 and lm.dequantize(blocks) == 16)
+assert(worst(scores(blocks), exact) < 1e-5)
 print("packing")

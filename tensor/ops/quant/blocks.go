@@ -63,14 +63,15 @@ func BlockModes() []string {
 	return names
 }
 
-// BlockSize is how many elements a block of a mode has, and in how many bytes; ok is whether the mode is of blocks.
-func BlockSize(mode string) (elements, bytes int, ok bool) {
+// BlockSize is how many elements a block of a mode has, in how many bytes, with how many bits in a code; ok is whether
+// the mode is of blocks.
+func BlockSize(mode string) (elements, bytes, bits int, ok bool) {
 	for _, b := range blockTypes {
 		if b.name == mode {
-			return b.elements, b.bytes, true
+			return b.elements, b.bytes, b.bits, true
 		}
 	}
-	return 0, 0, false
+	return 0, 0, 0, false
 }
 
 func blockFormats() []packedFormat {

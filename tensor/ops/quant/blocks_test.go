@@ -23,7 +23,7 @@ func goldenBlocks(t *testing.T, each func(mode string, blocks []byte, want []flo
 	b, err := os.ReadFile("testdata/blocks.bin")
 	require.NoError(t, err)
 	for _, mode := range quant.BlockModes() {
-		elements, size, ok := quant.BlockSize(mode)
+		elements, size, _, ok := quant.BlockSize(mode)
 		require.True(t, ok)
 		const n = 6
 		blocks, rest := b[:n*size], b[n*size:]
@@ -69,7 +69,7 @@ func TestBlocksAreLlamas(t *testing.T) {
 
 // someBlocks are rows of blocks of a mode with ordinary factors.
 func someBlocks(mode string, rows, columns int) *array {
-	elements, size, _ := quant.BlockSize(mode)
+	elements, size, _, _ := quant.BlockSize(mode)
 	b := make([]byte, rows*columns/elements*size)
 	seed := uint32(rows + columns)
 	for i := range b {
@@ -114,7 +114,7 @@ func TestBlocks(t *testing.T) {
 	tol := optest.Tol{Rel: 1e-5, Abs: 1e-3}
 	for _, mode := range []string{"q5_0", "q4_k"} {
 		q := quant.Quantization{Mode: mode}
-		elements, size, _ := quant.BlockSize(mode)
+		elements, size, _, _ := quant.BlockSize(mode)
 		// bytes of a factor are of a half from 1 to 4
 		blocks := func(front string) optest.Input {
 			return optest.In(fmt.Sprintf("%s,%d", front, size), optest.Ints(60, 64)).As(tensor.Uint8)
