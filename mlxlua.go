@@ -36,7 +36,7 @@ type Options struct {
 	Seed uint64
 	// Libraries opens Lua's io and os libraries and lets scripts load files.
 	Libraries bool
-	// Stdout is where print writes; nil means os.Stdout.
+	// Stdout is where print and io.stdout write; nil means os.Stdout.
 	Stdout io.Writer
 	// Stderr is where warnings go, such as that a condition is an array, and the lines of mx.train's progress. Nil means
 	// os.Stderr; in a sandbox that warnings go where print writes, and that there is no progress. A state gives a hundred

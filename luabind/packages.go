@@ -46,7 +46,7 @@ func openPackages(s *State) {
 	loaders.Insert(2, s.Func(func(L *lua.LState) int {
 		name := L.CheckString(1)
 		if hostPackages[name] == nil && packaged(name) == nil {
-			L.Push(lua.LString("no package '" + name + "' in the program"))
+			L.Push(lua.LString("\n\tno package '" + name + "' in the program"))
 			return 1
 		}
 		L.Push(s.Through(func(L *lua.LState) int {

@@ -78,7 +78,7 @@ type Options struct {
 	Modules     fs.FS     // where require looks for modules, a.b at a/b.lua; nil: nowhere
 	Limits      Limits    // of what scripts take
 	Strict      bool      // a condition that is an array, which is always true, is an error instead of a warning
-	Stdout      io.Writer // where print writes; nil: os.Stdout
+	Stdout      io.Writer // where print and io.stdout write; nil: os.Stdout
 	Stderr      io.Writer // where warnings go; nil: os.Stderr, in a sandbox where print writes
 	// Columns is how wide what is drawn as text may be where the environment does not say; nil: 80.
 	Columns func() int
@@ -99,7 +99,7 @@ func New(opt Options) *State {
 		Condition: func(v lua.LValue, call bool) { condition(s, v, call) }})
 	s.life.back.L = &s.life.mu
 	s.life.end = func() {
-		s.L.Close()
+		lua51.Close(s.State)
 		s.changes.forget()
 		s.looks.close()
 		giveStream(s)

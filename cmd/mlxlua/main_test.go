@@ -163,7 +163,7 @@ func TestFailures(t *testing.T) {
 			[]string{"(command line):1: [condition] the condition is an array bool ()"}},
 		{"syntax", []string{"-e", "x ="}, []string{"mlxlua: ", "(command line)"}},
 		{"no such script", []string{"/no/such/file.lua"}, []string{"cannot open /no/such/file.lua", "no such file"}},
-		{"no such module", []string{"-l", "nosuchmodule"}, []string{"module nosuchmodule not found"}},
+		{"no such module", []string{"-l", "nosuchmodule"}, []string{"module 'nosuchmodule' not found"}},
 		{"unknown option", []string{"-z"}, []string{"unrecognized option '-z'\n"}},
 		{"missing argument", []string{"-e"}, []string{"-e needs an argument\n"}},
 		{"bad seed", []string{"--seed", "x"}, []string{"--seed x: want an integer"}},

@@ -14,34 +14,6 @@ const (
 	pollEvery  = 1 << 12
 )
 
-// limitResults replaces a function by one that refuses calls with too many results. of returns the size of what the
-// function reads, for functions that stop at its end and count negative places from there.
-func (s *State) limitResults(lib *lua.LTable, field, name string, ends func(L *lua.LState) (int, int),
-	of func(L *lua.LState) int) {
-	f, ok := lib.RawGetString(field).(*lua.LFunction)
-	if !ok {
-		return
-	}
-	plain := f.GFunction
-	s.Method(lib, field, func(L *lua.LState) int {
-		first, last := ends(L)
-		if of != nil {
-			n := of(L)
-			if first < 0 {
-				first = max(first+n+1, 1)
-			}
-			if last < 0 {
-				last += n + 1
-			}
-			last = min(last, n)
-		}
-		if last-first >= maxResults {
-			s.fail("%s: too many results: from %d to %d", name, first, last)
-		}
-		return plain(L)
-	})
-}
-
 // longText is a text that a library function makes piece by piece. It is at most maxString bytes long, and counts as
 // held, with the room that it grew into, until end.
 type longText struct {

@@ -83,8 +83,8 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, m *men
 	if se, ok := err.(*SyntaxError); ok {
 		se.Text = text.String()
 	}
-	if err == nil && m.conditions != nil {
-		seeConditions(proto)
+	if err == nil && (m.conditions != nil || m.calls) {
+		putFunctions(proto)
 	}
 	return proto, err
 }
@@ -212,8 +212,9 @@ type mender struct {
 	depth       int
 	err         error
 	embedded    bool    // it is embedded code: see CompileEmbedded
-	sure        *string // Options.Sure where conditions show themselves, see seeConditions; else nil
+	sure        *string // Options.Sure where conditions show themselves; else nil
 	*conditions         // of sure
+	calls       bool    // there are values that pass joiner or looper
 }
 
 // fail keeps the first error.
@@ -329,9 +330,9 @@ func (m *mender) stmt(s ast.Stmt) {
 		s.Then = m.block(s.Then)
 		s.Else = m.block(s.Else)
 	case *ast.NumberForStmt:
-		s.Init, s.Limit = m.expr(s.Init), m.expr(s.Limit)
+		s.Init, s.Limit = m.bound(m.expr(s.Init)), m.bound(m.expr(s.Limit))
 		if s.Step != nil {
-			s.Step = m.expr(s.Step)
+			s.Step = m.bound(m.expr(s.Step))
 		}
 		s.Stmts = closedByBreak(m.block(s.Stmts), s.Line()) // FORLOOP is no jump: nothing misreads its target
 	case *ast.GenericForStmt:
@@ -404,11 +405,14 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 	case *ast.StringConcatOpExpr:
-		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+		e.Lhs, e.Rhs = m.joined(m.expr(e.Lhs)), m.joined(m.expr(e.Rhs))
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = m.expr(e.Expr)
+		if n, ok := e.Expr.(*ast.NumberExpr); ok && isZero(n) { // there is no minus zero
+			return n
+		}
 	case *ast.UnaryLenOpExpr:
 		e.Expr = m.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:
@@ -420,6 +424,11 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 		m.function(e)
 	}
 	return e
+}
+
+func isZero(n *ast.NumberExpr) bool {
+	v, ok := readNumber(n.Value, 10)
+	return ok && v == 0
 }
 
 func (m *mender) table(t *ast.TableExpr) {

@@ -154,27 +154,7 @@ func (c *conditions) shown(e ast.Expr) ast.Expr {
 
 // showing is a call that gives one value of a condition, and shows it.
 func (c *conditions) showing(sees string, e ast.Expr) ast.Expr {
-	e = oneValue(e)
-	function := &ast.StringExpr{Value: sees}
-	function.SetLine(e.Line())
-	call := &ast.FuncCallExpr{Func: function, Args: []ast.Expr{e}, AdjustRet: true}
-	call.SetLine(e.Line())
-	return call
-}
-
-// seeConditions puts the functions that see conditions into a chunk, where their texts stand for them.
-func seeConditions(p *lua.FunctionProto) {
-	for i, v := range p.Constants {
-		switch v {
-		case lua.LString(seesCall):
-			p.Constants[i] = callSeer
-		case lua.LString(seesName):
-			p.Constants[i] = nameSeer
-		}
-	}
-	for _, inner := range p.FunctionPrototypes {
-		seeConditions(inner)
-	}
+	return calling(sees, e)
 }
 
 // The functions that see conditions, of all states: a chunk may be run by any.

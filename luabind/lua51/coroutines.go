@@ -89,7 +89,7 @@ func (c *coroutines) wrapped(L *lua.LState) int {
 	case lua.LString:
 		failure = lua.LString(placeOfCaller(L)) + text
 	case lua.LNumber:
-		failure = lua.LString(placeOfCaller(L) + text.String())
+		failure = lua.LString(placeOfCaller(L) + numberText(text))
 	}
 	c.s.throw(L, failure)
 	return 0

@@ -52,7 +52,7 @@ func (d *debugLibrary) thread(L *lua.LState) (co *lua.LState, taken int) {
 // getInfo is debug.getinfo.
 func (d *debugLibrary) getInfo(L *lua.LState) int {
 	co, taken := d.thread(L)
-	what := L.OptString(2+taken, "flnSu")
+	what := optional(L, 2+taken, textArg, "flnSu")
 	var (
 		f     *lua.LFunction
 		l     level
@@ -117,13 +117,10 @@ func (d *debugLibrary) getInfo(L *lua.LState) int {
 
 // function is the function of a level; nil: it is gone.
 func (d *debugLibrary) function(l level) *lua.LFunction {
-	switch {
-	case l.tail:
-		return nil
-	case l.yield:
+	if l.yield {
 		return d.yield.(*lua.LFunction)
 	}
-	return functionAt(l.L, l.no)
+	return l.function()
 }
 
 // source sets the fields that tell where a function comes from.
@@ -164,7 +161,7 @@ func activeLines(s *State, f *lua.LFunction) *lua.LTable {
 // error.
 func (d *debugLibrary) localAt(L *lua.LState) (l level, no int) {
 	co, taken := d.thread(L)
-	n, no := L.CheckInt(1+taken), L.CheckInt(2+taken)
+	n, no := integerArg(L, 1+taken), integerArg(L, 2+taken)
 	l, ok := d.s.level(co, n)
 	if !ok {
 		L.ArgError(1+taken, "level out of range")
@@ -212,7 +209,7 @@ func (d *debugLibrary) setLocal(L *lua.LState) int {
 
 // upvalueAt is the variable of a function that arguments tell, and its name; nil: there is none.
 func upvalueAt(L *lua.LState) (name string, up *lua.Upvalue) {
-	no := L.CheckInt(2)
+	no := integerArg(L, 2)
 	f := L.CheckFunction(1)
 	if f.IsG || no < 1 || no > len(f.Upvalues) {
 		return "", nil
@@ -277,17 +274,16 @@ func (d *debugLibrary) traceback(L *lua.LState) int {
 	if n, ok := operandNumber(L.Get(2 + taken)); ok {
 		from = int(n)
 	}
-	text := ""
+	begin := ""
 	if L.GetTop() > taken {
 		message := L.Get(1 + taken)
-		switch message.(type) {
-		case lua.LString, lua.LNumber:
-			text = message.String() + "\n"
-		default:
+		t, ok := asText(message)
+		if !ok {
 			L.Push(message)
 			return 1
 		}
+		begin = t + "\n"
 	}
-	L.Push(lua.LString(text + d.s.traceback(co, from)))
+	L.Push(lua.LString(begin + d.s.traceback(co, from)))
 	return 1
 }

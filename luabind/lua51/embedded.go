@@ -60,6 +60,9 @@ func openEmbedded(s *State) {
 	}
 	for _, name := range embeddedGlobals {
 		v := s.L.G.Global.RawGetString(name)
+		if name == "print" { // whatever a script has made of tostring
+			v = printer(s, func() lua.LValue { return nil })
+		}
 		library, ok := v.(*lua.LTable)
 		if !ok {
 			note("", name, v)

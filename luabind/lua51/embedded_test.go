@@ -19,7 +19,7 @@ const library = `
 		return ("<%s>"):rep(2):format(tostring(x), table.concat(list, ",")), type(x), count
 	end
 	function L.lower(x) return x:lower() end
-	function L.call(f, ...) return f(...) end
+	function L.call(f, ...) return (f(...)) end
 	return L`
 
 func openLibrary(t *testing.T, opt Options) *State {

@@ -99,7 +99,7 @@ func typeName(s *State, v lua.LValue) string {
 
 // value is what messages call a value of a type.
 func aValue(typeName string) string {
-	if strings.ContainsAny(typeName[:1], "aeiou") {
+	if strings.ContainsAny(typeName[:1], "aeiou") && typeName != lua.LTUserData.String() { // which Lua speaks with a y
 		return "an " + typeName + " value"
 	}
 	return "a " + typeName + " value"

@@ -139,9 +139,24 @@ func (s *State) openFolding() {
 			}, up...))
 		}
 	}
-	unfolding(L.G.Global, "pairs", "next", "rawget", "rawset", "getmetatable", "setmetatable")
+	unfolding(L.G.Global, "next", "rawget", "rawset", "getmetatable", "setmetatable")
 	unfolding(s.library(lua.DebugLibName), "getmetatable", "setmetatable")
 	unfolding(s.library(lua.LoadLibName), "seeall") // writes into the metatable
+	s.openPairs()
+}
+
+// openPairs makes pairs, whose iterator is next.
+func (s *State) openPairs() {
+	s.L.SetGlobal("pairs", s.L.NewClosure(func(L *lua.LState) int {
+		t := L.CheckTable(1)
+		if t.Metatable == s.folding {
+			s.Unfold(t)
+		}
+		L.Push(L.Get(lua.UpvalueIndex(1)))
+		L.Push(t)
+		L.Push(lua.LNil)
+		return 3
+	}, s.L.GetGlobal("next")))
 }
 
 // foldedIndex reads what a folded table does not show.

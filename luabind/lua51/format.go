@@ -11,8 +11,8 @@ import (
 )
 
 // stringFormat is string.format with C's defaults and rounding.
-func (s *State) stringFormat(L *lua.LState) int {
-	text := L.CheckString(1)
+func stringFormat(s *State, L *lua.LState) int {
+	text := textArg(L, 1)
 	out := s.longText("string.format")
 	defer out.end()
 	arg := 1
@@ -29,16 +29,18 @@ func (s *State) stringFormat(L *lua.LState) int {
 			text = text[1:]
 			continue
 		}
+		if arg++; arg > L.GetTop() {
+			L.ArgError(arg, "no value")
+		}
 		spec, err := readDirective(text)
 		if err != nil {
 			L.RaiseError("%s", err.Error())
 		}
 		text = text[spec.length:]
-		arg++
 		if spec.verb == 'q' {
-			out.addQuoted(L.CheckString(arg))
+			out.addQuoted(textArg(L, arg))
 		} else {
-			out.add(s.formatted(L, arg, spec))
+			out.add(formatted(s, L, arg, spec))
 		}
 	}
 	L.Push(out.value())
@@ -80,7 +82,7 @@ func readDirective(text string) (d directive, err error) {
 	case len(d.flags) > 5:
 		err = errors.New("invalid format (repeated flags)")
 	case i == len(text):
-		err = errors.New("invalid format (ends with '%')")
+		err = errors.New("invalid option '%' to 'format'")
 	default:
 		d.verb, d.length = text[i], i+1
 	}
@@ -88,64 +90,121 @@ func readDirective(text string) (d directive, err error) {
 }
 
 // formatted is one converted argument, of any verb but q.
-func (s *State) formatted(L *lua.LState, arg int, d directive) string {
-	has := func(flag string) bool { return strings.Contains(d.flags, flag) }
-	pad := func(text string) string {
-		if fill := d.width - len(text); fill > 0 && has("-") {
-			text += strings.Repeat(" ", fill)
-		} else if fill > 0 {
-			text = strings.Repeat(" ", fill) + text
-		}
-		return text
-	}
-	// The verb's own flags: padding with blanks is pad's.
-	layout := func(precision int, verb string) string {
-		f := "%" + strings.NewReplacer("-", "").Replace(d.flags)
-		if has("0") && !has("-") && d.width > 0 {
-			f += strconv.Itoa(d.width)
-		} else {
-			f = strings.ReplaceAll(f, "0", "")
-		}
-		if precision >= 0 {
-			f += "." + strconv.Itoa(precision)
-		}
-		return f + verb
-	}
+func formatted(s *State, L *lua.LState, arg int, d directive) string {
 	switch d.verb {
 	case 'c':
-		return pad(string([]byte{byte(L.CheckInt(arg))}))
+		c := byte(integerArg(L, arg))
+		if c == 0 { // which ends a text of C's
+			return d.padded("", "", false)
+		}
+		return d.padded("", string([]byte{c}), false)
 	case 'd', 'i':
-		return pad(fmt.Sprintf(layout(d.precision, "d"), int64(L.CheckNumber(arg))))
+		n := integerArg(L, arg)
+		size := uint64(n)
+		if n < 0 {
+			size = -size
+		}
+		return d.whole(d.sign(n < 0), strconv.FormatUint(size, 10))
 	case 'u', 'o', 'x', 'X':
-		verb := strings.ReplaceAll(string(rune(d.verb)), "u", "d")
-		v := float64(L.CheckNumber(arg))
-		n := uint64(int64(v))
-		if v >= 1<<63 {
-			n = uint64(v)
-		}
-		return pad(fmt.Sprintf(layout(d.precision, verb), n))
+		return d.unsigned(numberArg(L, arg))
 	case 'e', 'E', 'f', 'g', 'G':
-		v := float64(L.CheckNumber(arg))
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return pad(strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%"+strings.Trim(d.flags, "-#0 ")+"f", v), "+")))
-		}
-		precision := d.precision
-		if precision < 0 {
-			precision = 6
-		}
-		return pad(fmt.Sprintf(layout(precision, string(rune(d.verb))), v))
+		return d.float(numberArg(L, arg))
 	case 's':
-		if arg > L.GetTop() {
-			L.ArgError(arg, "string expected, got no value")
-		}
 		text := Text(L, L.Get(arg))
 		if d.precision >= 0 && d.precision < len(text) {
 			text = text[:d.precision]
 		}
-		return pad(text)
+		return d.padded("", text, false)
 	}
 	L.RaiseError("invalid option '%%%c' to 'format'", d.verb)
 	return ""
+}
+
+func (d directive) has(flag byte) bool { return strings.IndexByte(d.flags, flag) >= 0 }
+
+// sign is what stands before a number.
+func (d directive) sign(negative bool) string {
+	switch {
+	case negative:
+		return "-"
+	case d.has('+'):
+		return "+"
+	case d.has(' '):
+		return " "
+	}
+	return ""
+}
+
+// padded fills a text up to the width: with zeros between what is before and it, or with blanks.
+func (d directive) padded(before, text string, zeros bool) string {
+	fill := d.width - len(before) - len(text)
+	switch {
+	case fill <= 0:
+		return before + text
+	case d.has('-'):
+		return before + text + strings.Repeat(" ", fill)
+	case zeros && d.has('0'):
+		return before + strings.Repeat("0", fill) + text
+	}
+	return strings.Repeat(" ", fill) + before + text
+}
+
+// whole is a whole number by its digits: as many as the precision says, and none for 0 with the precision 0.
+func (d directive) whole(before, digits string) string {
+	if d.precision == 0 && digits == "0" {
+		digits = ""
+	}
+	if more := d.precision - len(digits); more > 0 {
+		digits = strings.Repeat("0", more) + digits
+	}
+	return d.padded(before, digits, d.precision < 0)
+}
+
+// unsigned is a whole number without a sign, of 64 bits.
+func (d directive) unsigned(v float64) string {
+	n := uint64(integer(v))
+	if v >= 1<<63 {
+		n = uint64(v)
+	}
+	switch d.verb {
+	case 'u':
+		return d.whole("", strconv.FormatUint(n, 10))
+	case 'o':
+		digits := strconv.FormatUint(n, 8)
+		if d.has('#') && n != 0 {
+			digits = "0" + digits
+		}
+		return d.whole("", digits)
+	}
+	before, digits := "", strconv.FormatUint(n, 16)
+	if d.has('#') && n != 0 {
+		before = "0x"
+	}
+	if d.verb == 'X' {
+		before, digits = strings.ToUpper(before), strings.ToUpper(digits)
+	}
+	return d.whole(before, digits)
+}
+
+// float is a number with a fraction or an exponent.
+func (d directive) float(v float64) string {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		text := notFinite(math.Abs(v))
+		if d.verb < 'a' {
+			text = strings.ToUpper(text)
+		}
+		return d.padded(d.sign(v < 0), text, false)
+	}
+	precision := d.precision
+	if precision < 0 {
+		precision = 6
+	}
+	layout := "%."
+	if d.has('#') {
+		layout = "%#."
+	}
+	text := fmt.Sprintf(layout+strconv.Itoa(precision)+string(rune(d.verb)), math.Abs(v))
+	return d.padded(d.sign(math.Signbit(v)), text, true)
 }
 
 // addQuoted adds a string as Lua reads it.

@@ -11,7 +11,7 @@ import (
 // at a time and counts them from the top; this reads them in place. Fields that are not exported give numbers only.
 var frameFields = func() (f struct {
 	current, parent, fn, idx, pc, localBase, tailCalls, isGo, env, proto, code int
-	constants, source, lines, defined, array, keys, registry, room             int
+	constants, source, lines, defined, array, keys, indices, registry, room    int
 }) {
 	at := func(t reflect.Type, name string) int {
 		field, ok := t.FieldByName(name)
@@ -31,7 +31,7 @@ var frameFields = func() (f struct {
 	f.source, f.lines = at(proto, "SourceName"), at(proto, "DbgSourcePositions")
 	f.defined = at(proto, "LineDefined")
 	table := reflect.TypeFor[lua.LTable]()
-	f.array, f.keys = at(table, "array"), at(table, "keys")
+	f.array, f.keys, f.indices = at(table, "array"), at(table, "keys"), at(table, "k2i")
 	f.registry = at(state, "reg")
 	f.room = at(state.Field(f.registry).Type.Elem(), "array")
 	return f

@@ -136,8 +136,8 @@ func (d *debugLibrary) openHooks(lib *lua.LTable) {
 		if L.Context() == nil { // its machine would not ask
 			s.fail("there are no hooks where the host has called without a context that can end")
 		}
-		mask := L.CheckString(2 + taken)
-		f, count := L.CheckFunction(1+taken), L.OptInt(3+taken, 0)
+		mask := textArg(L, 2+taken)
+		f, count := L.CheckFunction(1+taken), optional(L, 3+taken, integerArg, 0)
 		if strings.ContainsAny(mask, "cr") {
 			s.fail("a hook sees lines and counts instructions, it does not see calls and returns: mask %q", mask)
 		}

@@ -92,6 +92,14 @@ func (s *threads) where(n int) string {
 	return ""
 }
 
+// function is the level's function, where it has a frame; nil: it has none.
+func (l level) function() *lua.LFunction {
+	if l.tail || l.yield {
+		return nil
+	}
+	return functionAt(l.L, l.no)
+}
+
 // isGo reports whether the level's function is Go's.
 func (l level) isGo() bool { return l.yield || !l.tail && l.frame.isGo() }
 
@@ -165,11 +173,10 @@ func (s *threads) traceback(co *lua.LState, from int) string {
 
 // raiseError is Lua's error.
 func raiseError(s *State, L *lua.LState) int {
-	v, n := L.Get(1), L.OptInt(2, 1)
+	v, n := L.Get(1), optional(L, 2, integerArg, 1)
 	if n > 0 {
-		switch v.(type) {
-		case lua.LString, lua.LNumber:
-			v = lua.LString(s.where(n) + v.String())
+		if message, ok := asText(v); ok {
+			v = lua.LString(s.where(n) + message)
 		}
 	}
 	s.throw(L, v)

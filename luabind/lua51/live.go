@@ -133,10 +133,15 @@ func (m *Measure) inside(v lua.LValue) {
 		}
 	case *lua.LUserData:
 		m.bytes += userdataBytes
-		if w, ok := v.Value.(Weight); ok {
+		switch w := v.Value.(type) {
+		case Weight:
 			m.bytes += int64(w)
-		} else if m.behind != nil {
-			m.behind(v)
+		case *handle:
+			m.bytes += fileBytes
+		default:
+			if m.behind != nil {
+				m.behind(v)
+			}
 		}
 		m.Value(v.Env)
 		m.Value(v.Metatable)

@@ -33,31 +33,22 @@ func (s *State) replaceLoaders() {
 		return n
 	}
 	loadString := func(L *lua.LState) int {
-		text := L.CheckString(1)
-		return loadNamed(text, L.OptString(2, text))
+		text := textArg(L, 1)
+		return loadNamed(text, optional(L, 2, textArg, text))
 	}
 	L.SetGlobal("loadstring", s.Func(loadString))
 	L.SetGlobal("load", s.Func(func(L *lua.LState) int {
 		if L.Get(1).Type() == lua.LTString {
 			return loadString(L)
 		}
-		fn := L.CheckFunction(1)
-		name := L.OptString(2, "=(load)")
-		var b strings.Builder
-		for {
-			L.Push(fn)
-			L.Call(0, 1)
-			piece, ok := L.Get(-1).(lua.LString)
-			L.Pop(1)
-			if !ok || piece == "" {
-				break
-			}
-			b.WriteString(string(piece))
-			if most := s.opt.Limits.Source; most > 0 && int64(b.Len()) > most {
-				s.raise(limitError("the source text has more than %d bytes, which is the limit", most))
-			}
+		name := optional(L, 2, textArg, "=(load)")
+		text, failure := readPieces(s, L)
+		if failure != nil {
+			L.Push(lua.LNil)
+			L.Push(failure)
+			return 2
 		}
-		return loadNamed(b.String(), name)
+		return loadNamed(text, name)
 	}))
 	if !s.opt.Libraries {
 		for _, name := range []string{"dofile", "loadfile"} {
@@ -67,32 +58,73 @@ func (s *State) replaceLoaders() {
 		return
 	}
 	loadFile := func(L *lua.LState, path string) int {
-		f, err := os.Open(path)
-		if err != nil {
+		cannot := func(what string, err error) int {
+			text, _ := systemError(err)
 			L.Push(lua.LNil)
-			L.Push(lua.LString("cannot open " + path))
+			L.Push(lua.LString("cannot " + what + " " + path + ": " + text))
 			return 2
 		}
-		defer f.Close()
+		f := os.Stdin
+		if path != standardInput {
+			var err error
+			if f, err = os.Open(path); err != nil {
+				return cannot("open", err)
+			}
+			defer f.Close()
+		}
 		src, err := WithoutShebang(f)
 		if err != nil {
-			L.Push(lua.LNil)
-			L.Push(lua.LString("cannot read " + path))
-			return 2
+			return cannot("read", err)
 		}
 		return load(src, path)
 	}
-	L.SetGlobal("loadfile", s.Func(func(L *lua.LState) int { return loadFile(L, L.CheckString(1)) }))
+	L.SetGlobal("loadfile", s.Func(func(L *lua.LState) int { return loadFile(L, optional(L, 1, textArg, standardInput)) }))
 	L.SetGlobal("dofile", s.Through(func(L *lua.LState) int {
+		path := optional(L, 1, textArg, standardInput)
 		top := L.GetTop()
-		if loadFile(L, L.CheckString(1)) == 2 {
-			L.Error(L.Get(-1), 1)
+		if loadFile(L, path) == 2 {
+			s.throw(L, L.Get(-1))
 		}
 		L.Call(0, lua.MultRet)
 		return L.GetTop() - top
 	}))
 	s.replaceSearcher(loadFile)
 	s.replaceExit()
+}
+
+// standardInput is the name of the chunk that is read where no file is told.
+const standardInput = "stdin"
+
+// readPieces is the text that the first argument, a function, gives piece by piece, or the value of the error that this
+// ends with.
+func readPieces(s *State, L *lua.LState) (pieces string, failure lua.LValue) {
+	reader := L.CheckFunction(1)
+	out := s.longText("load")
+	defer out.end()
+	for {
+		got, err := s.Protect(nil, reader)
+		if err != nil {
+			failure = errorValue(err)
+			if _, exits := ExitStatus(failure); exits {
+				L.Error(failure, 0)
+			}
+			return "", failure
+		}
+		if len(got) == 0 || got[0] == lua.LNil {
+			return out.text.String(), nil
+		}
+		piece, ok := asText(got[0])
+		if !ok {
+			return "", lua.LString(placeOfCaller(L) + "reader function must return a string")
+		}
+		if piece == "" {
+			return out.text.String(), nil
+		}
+		out.add(piece)
+		if most := s.opt.Limits.Source; most > 0 && int64(out.text.Len()) > most {
+			s.raise(limitError("the source text has more than %d bytes, which is the limit", most))
+		}
+	}
 }
 
 // chunkFunction is the function of a chunk: of a text, or of what string.dump gave.
@@ -152,7 +184,7 @@ func searchModules(s *State, load func(src io.Reader, name string) int) {
 		return
 	}
 	loaders.RawSetInt(2, s.Func(func(L *lua.LState) int {
-		name := L.CheckString(1)
+		name := textArg(L, 1)
 		file := strings.ReplaceAll(name, ".", "/")
 		var tried strings.Builder
 		for _, candidate := range []string{file + ".lua", file + "/init.lua"} {
@@ -171,25 +203,31 @@ func searchModules(s *State, load func(src io.Reader, name string) int) {
 			}
 			return 1
 		}
-		L.Push(lua.LString(strings.TrimPrefix(tried.String(), "\n\t"))) // require begins the line
+		L.Push(lua.LString(tried.String()))
 		return 1
 	}))
 }
 
 // replaceSearcher makes require compile files through Compile.
 func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
-	L := s.L
-	loaders, ok := L.GetField(L.GetGlobal("package"), "loaders").(*lua.LTable)
+	lib := s.library(lua.LoadLibName)
+	loaders, ok := lib.RawGetString("loaders").(*lua.LTable)
 	if !ok {
 		return
 	}
 	loaders.RawSetInt(2, s.Func(func(L *lua.LState) int {
-		name := L.CheckString(1)
-		path := L.GetField(L.GetGlobal("package"), "path").String()
+		name := textArg(L, 1)
+		path, ok := asText(L.GetField(kept(s, lua.LoadLibName), "path"))
+		if !ok {
+			s.throw(L, lua.LString("'package.path' must be a string"))
+		}
 		file := strings.ReplaceAll(name, ".", string(os.PathSeparator))
 		var tried strings.Builder
 		for _, pattern := range strings.Split(path, ";") {
 			candidate := strings.ReplaceAll(pattern, "?", file)
+			if candidate == "" {
+				continue
+			}
 			if _, err := os.Stat(candidate); err != nil {
 				fmt.Fprintf(&tried, "\n\tno file '%s'", candidate)
 				continue
@@ -200,7 +238,7 @@ func (s *State) replaceSearcher(loadFile func(L *lua.LState, path string) int) {
 			}
 			return 1
 		}
-		L.Push(lua.LString(strings.TrimPrefix(tried.String(), "\n\t"))) // require begins the line
+		L.Push(lua.LString(tried.String()))
 		return 1
 	}))
 }

@@ -79,6 +79,9 @@ func (k *maker) Through(f lua.LGFunction, upvalues ...lua.LValue) *lua.LFunction
 	return k.closure(k.s.throughCaller(f), upvalues)
 }
 
+// plain makes a function of Lua's libraries, once, that makes nothing and needs no state: it is called as it is.
+func (k *maker) plain(f lua.LGFunction) *lua.LFunction { return k.s.L.NewFunction(f) }
+
 func (k *maker) closure(f lua.LGFunction, upvalues []lua.LValue) *lua.LFunction {
 	k.made(functionBytes + closureBytes + upvalueBytes*int64(len(upvalues)))
 	return k.s.L.NewClosure(f, upvalues...)

@@ -74,6 +74,10 @@ func setIn(p *lua.FunctionProto, register, before int) variable {
 		if register == in.a {
 			return variable{"method", keyText(p, in, last)}
 		}
+	case lua.OP_CALL:
+		if was := passed(p, register, last); in.a == register && was >= 0 {
+			return variableIn(p, was, last)
+		}
 	}
 	return variable{}
 }

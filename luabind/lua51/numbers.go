@@ -1,31 +1,70 @@
 package lua51
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openToNumber replaces tonumber, because gopher-lua's knows no exponent without a point: its tonumber("1e-3") is nil.
-func (s *State) openToNumber() {
-	s.L.SetGlobal("tonumber", s.Func(func(L *lua.LState) int {
-		base := L.OptInt(2, 10)
+// numberText is a number as Lua writes it: with 14 digits. Which sign a NaN has depends on the processor, so none is
+// shown.
+func numberText(n lua.LNumber) string {
+	v := float64(n)
+	switch {
+	case alike(v):
+		return strconv.Itoa(int(v))
+	case math.IsInf(v, 0) || math.IsNaN(v):
+		return notFinite(v)
+	}
+	return strconv.FormatFloat(v, 'g', 14, 64)
+}
+
+// notFinite is what C writes of an infinity, and of a NaN without its sign.
+func notFinite(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case v < 0:
+		return "-inf"
+	}
+	return "inf"
+}
+
+// asText is the text of a value that is a text or a number; false: it is neither.
+func asText(v lua.LValue) (string, bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v), true
+	case lua.LNumber:
+		return numberText(v), true
+	}
+	return "", false
+}
+
+// toNumber is tonumber.
+func toNumber(L *lua.LState) int {
+	base := optional(L, 2, integerArg, 10)
+	var n float64
+	var ok bool
+	if base == 10 {
+		n, ok = operandNumber(L.CheckAny(1))
+	} else {
+		digits := textArg(L, 1)
 		if base < 2 || base > 36 {
 			L.ArgError(2, "base out of range")
 		}
-		var result lua.LValue = lua.LNil
-		switch v := L.CheckAny(1).(type) {
-		case lua.LNumber:
-			result = v
-		case lua.LString:
-			if n, ok := readNumber(string(v), base); ok {
-				result = n
-			}
-		}
-		L.Push(result)
+		var read lua.LNumber
+		read, ok = readNumber(digits, base)
+		n = float64(read)
+	}
+	if !ok {
+		L.Push(lua.LNil)
 		return 1
-	}))
+	}
+	L.Push(lua.LNumber(n))
+	return 1
 }
 
 // isDecimal reports whether text is a number as Lua writes it, without the names of infinity and not-a-number.
@@ -74,7 +113,7 @@ func readNumber(text string, base int) (lua.LNumber, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseUint(digits, base, 64)
-	if err != nil {
+	if err != nil && v != math.MaxUint64 { // which stands for what is larger
 		return 0, false
 	}
 	if text[0] == '-' {

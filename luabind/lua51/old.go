@@ -1,7 +1,7 @@
 package lua51
 
 import (
-	"math"
+	"runtime"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -31,7 +31,11 @@ func (s *State) openOld() {
 		}
 		return 0
 	}))
-	SetCollector(s, s.L.GetGlobal("collectgarbage").(*lua.LFunction).GFunction)
+	SetCollector(s, runtime.GC, func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	})
 }
 
 // found calls a function with a key and a value, and reports whether its result, which is on top then, is not nil.
@@ -43,16 +47,31 @@ func found(L *lua.LState, f *lua.LFunction, k, v lua.LValue) bool {
 	return L.Get(-1) != lua.LNil
 }
 
-// SetCollector sets collectgarbage, and gcinfo, which gives the whole KiB that it counts.
-func SetCollector(s *State, collect lua.LGFunction) {
-	counting := s.Func(collect)
-	s.L.SetGlobal("collectgarbage", counting)
-	s.L.SetGlobal("gcinfo", s.Func(func(L *lua.LState) int {
-		L.Push(L.Get(lua.UpvalueIndex(1)))
-		L.Push(lua.LString("count"))
-		L.Call(1, 1)
-		n, _ := L.Get(-1).(lua.LNumber)
-		L.Push(lua.LNumber(math.Floor(float64(n))))
+// SetCollector sets collectgarbage, by what collects and what tells the bytes in use, and gcinfo, which gives the whole
+// KiB. The options that are about the steps of a collector of Lua's are kept, and change nothing.
+func SetCollector(s *State, collect func(), bytes func() int64) {
+	kept := map[string]int{"setpause": 200, "setstepmul": 200} // percent
+	option := optionArg("stop", "restart", "collect", "count", "step", "setpause", "setstepmul")
+	s.L.SetGlobal("collectgarbage", s.Func(func(L *lua.LState) int {
+		result := lua.LValue(lua.LNumber(0))
+		n := optional(L, 2, integerArg, 0)
+		switch what := optional(L, 1, option, "collect"); what {
+		case "collect":
+			collect()
+		case "step": // which ends a cycle
+			collect()
+			result = lua.LTrue
+		case "count":
+			result = lua.LNumber(float64(bytes()) / 1024)
+		case "setpause", "setstepmul":
+			result = lua.LNumber(kept[what])
+			kept[what] = n
+		}
+		L.Push(result)
 		return 1
-	}, counting))
+	}))
+	s.L.SetGlobal("gcinfo", s.Func(func(L *lua.LState) int {
+		L.Push(lua.LNumber(bytes() / 1024))
+		return 1
+	}))
 }

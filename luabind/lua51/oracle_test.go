@@ -77,8 +77,11 @@ func theirs(t *testing.T, programs []string) []string {
 	}
 	path := filepath.Join(t.TempDir(), "programs.lua")
 	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	out, err := exec.Command(*oracle, path).Output()
-	require.NoError(t, err)
+	ask := exec.Command(*oracle, path)
+	var errors strings.Builder
+	ask.Stderr = &errors
+	out, err := ask.Output()
+	require.NoError(t, err, errors.String())
 	parts := strings.Split(string(out), "\x00")
 	require.Len(t, parts, len(programs)+1)
 	return parts[:len(programs)]

@@ -2,7 +2,6 @@ package lua51
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -124,7 +123,7 @@ func parsePattern(text string, anchors bool) (*pattern, error) {
 				unfinished = unfinished || o == it.a
 			}
 			if int(it.a) >= p.captures || unfinished {
-				return nil, fmt.Errorf("invalid capture index %%%d", it.a+1)
+				return nil, errors.New("invalid capture index")
 			}
 		}
 		p.items = append(p.items, it)
@@ -159,7 +158,7 @@ func (r *patternReader) next() (item, error) {
 		return item{kind: itemEnd}, nil
 	case c == '%' && strings.HasPrefix(rest, "b"):
 		if len(rest) < 3 {
-			return item{}, errors.New("unbalanced pattern: %b wants two characters")
+			return item{}, errors.New("unbalanced pattern")
 		}
 		r.at += 4
 		return item{kind: itemBalance, a: rest[1], b: rest[2]}, nil
@@ -172,7 +171,7 @@ func (r *patternReader) next() (item, error) {
 		return item{kind: itemFrontier, set: set}, err
 	case c == '%' && rest != "" && isDigit(rest[0]):
 		if rest[0] == '0' {
-			return item{}, errors.New("invalid capture index %0")
+			return item{}, errors.New("invalid capture index")
 		}
 		r.at += 2
 		return item{kind: itemBack, a: rest[0] - '1'}, nil

@@ -144,7 +144,7 @@ func assert(s *State, L *lua.LState) int {
 	}
 	message := "assertion failed!"
 	if L.Get(2) != lua.LNil {
-		message = L.CheckString(2)
+		message = textArg(L, 2)
 	}
 	s.throw(L, lua.LString(placeOfCaller(L)+message))
 	return 0

@@ -24,20 +24,23 @@ func (s *State) openMathRandom() {
 			L.Push(lua.LNumber(numbers.Float64()))
 			return 1
 		case 1:
-			high = math.Trunc(float64(L.CheckNumber(1)))
+			high = math.Trunc(numberArg(L, 1))
 		case 2:
-			low, high = math.Trunc(float64(L.CheckNumber(1))), math.Trunc(float64(L.CheckNumber(2)))
+			low, high = math.Trunc(numberArg(L, 1)), math.Trunc(numberArg(L, 2))
 		default:
 			L.RaiseError("wrong number of arguments")
 		}
-		if !(low <= high) || math.IsInf(high-low, 0) {
-			L.ArgError(L.GetTop(), "interval is empty or has no end")
+		if !(low <= high) {
+			L.ArgError(L.GetTop(), "interval is empty")
+		}
+		if math.IsInf(high-low, 0) {
+			L.ArgError(L.GetTop(), "interval has no end")
 		}
 		L.Push(lua.LNumber(math.Floor(numbers.Float64()*(high-low+1)) + low))
 		return 1
 	})
 	s.Method(lib, "randomseed", func(L *lua.LState) int {
-		source.Seed(math.Float64bits(float64(L.CheckNumber(1))), 0)
+		source.Seed(math.Float64bits(numberArg(L, 1)), 0)
 		return 0
 	})
 }

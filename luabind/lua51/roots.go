@@ -18,15 +18,29 @@ func (s *State) throughCaller(f lua.LGFunction) lua.LGFunction {
 // Lua code that it calls runs. Most functions do, or may.
 func (s *State) Passes(code uintptr) bool { return s.passing[code] }
 
-// openPassing notes which functions pass: those that Through makes, and those of gopher-lua that call functions of
-// scripts and are not replaced.
+// openPassing notes which functions pass: those that Through makes, and the bottom of protected calls.
 func (s *State) openPassing() {
 	s.passing = map[uintptr]bool{reflect.ValueOf(s.throughCaller(nil)).Pointer(): true}
 	s.bottom = s.L.NewFunction(s.protectedCall)
-	for _, v := range []lua.LValue{s.bottom, s.L.GetGlobal("require"), s.L.GetGlobal("tostring")} {
-		s.passing[reflect.ValueOf(v.(*lua.LFunction).GFunction).Pointer()] = true
-	}
+	s.passing[reflect.ValueOf(s.bottom.GFunction).Pointer()] = true
 }
+
+// keep keeps a value under a name in a table of gopher-lua's registry, where Roots comes to it and scripts do not.
+func keep(s *State, name string, v lua.LValue) {
+	own, ok := s.L.G.Registry.RawGetString(ownKey).(*lua.LTable)
+	if !ok {
+		own = s.NewTable(0, 8)
+		s.L.G.Registry.RawSetString(ownKey, own)
+	}
+	own.RawSetString(name, v)
+}
+
+// kept is what keep keeps.
+func kept(s *State, name string) lua.LValue {
+	return s.L.G.Registry.RawGetString(ownKey).(*lua.LTable).RawGetString(name)
+}
+
+const ownKey = "lua51.own"
 
 // Roots visits what scripts reach beside what the threads under way hold.
 func (s *State) Roots(visit func(v lua.LValue)) {
@@ -60,14 +74,12 @@ func (s *State) openMetatables() {
 	plain := s.L.GetGlobal("setmetatable").(*lua.LFunction).GFunction
 	s.L.SetGlobal("setmetatable", s.Func(func(L *lua.LState) int {
 		L.CheckTable(1)
+		checkMetatable(L)
 		return plain(L)
 	}))
 	lib := s.library(lua.DebugLibName)
 	s.Method(lib, "setmetatable", func(L *lua.LState) int {
-		v, mt := L.CheckAny(1), L.Get(2)
-		if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || L.GetTop() < 2) {
-			L.ArgError(2, "nil or table expected")
-		}
+		v, mt := L.CheckAny(1), checkMetatable(L)
 		switch v.(type) {
 		case *lua.LTable, *lua.LUserData:
 			L.SetMetatable(v, mt)
@@ -84,4 +96,13 @@ func (s *State) openMetatables() {
 		}
 		return setEnv(L)
 	})
+}
+
+// checkMetatable is the second argument, which has to be a table or a nil that is written.
+func checkMetatable(L *lua.LState) lua.LValue {
+	mt := L.Get(2)
+	if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || L.GetTop() < 2) {
+		L.ArgError(2, "nil or table expected")
+	}
+	return mt
 }

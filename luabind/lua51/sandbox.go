@@ -23,8 +23,5 @@ func openSandbox(s *State) {
 	if loaded, ok := s.library("package").RawGetString("loaded").(*lua.LTable); ok {
 		loaded.RawSetString("debug", lua.LNil)
 	}
-	SetCollector(s, func(L *lua.LState) int {
-		L.Push(lua.LNumber(0))
-		return 1
-	})
+	SetCollector(s, func() {}, func() int64 { return 0 })
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -26,7 +25,7 @@ type Options struct {
 	Sandbox   bool      // leaves out what scripts of strangers should not have, Libraries too: see openSandbox
 	Limits    Limits    // of what scripts take
 	Modules   fs.FS     // where require looks for modules; nil: nowhere, but for the files that Libraries allow
-	Stdout    io.Writer // where print writes; nil: os.Stdout
+	Stdout    io.Writer // where print and io.stdout write; nil: os.Stdout
 
 	// Raise raises an error of Go code as a Lua error and does not return; nil: as a string with its place.
 	Raise func(err error)
@@ -54,6 +53,7 @@ type State struct {
 	Freezer
 	threads
 	maker
+	files files
 
 	opt      Options
 	patterns map[patternKey]*pattern
@@ -185,10 +185,8 @@ func Args(L *lua.LState) []lua.LValue {
 
 // Text is a value's text as tostring gives it.
 func Text(L *lua.LState, v lua.LValue) string {
-	if v == lua.LNil {
-		return "nil"
-	}
-	return L.ToStringMeta(v).String()
+	shown, _ := asText(textOf(L, v))
+	return shown
 }
 
 // SetOutput has print write to w from now on.
@@ -219,17 +217,21 @@ func (s *State) openLibraries() {
 	open(lua.CoroutineLibName, lua.OpenCoroutine)
 	open(lua.DebugLibName, lua.OpenDebug)
 	if s.opt.Libraries {
-		open(lua.IoLibName, lua.OpenIo)
 		open(lua.OsLibName, lua.OpenOs)
+		s.openIO()
 	}
-	s.library(lua.MathLibName).RawSetString("huge", lua.LNumber(math.Inf(1))) // gopher-lua's is the largest number
 	s.openPassing()
+	s.openModules()
+	s.openBase()
+	s.openMath()
+	if s.opt.Libraries {
+		s.openOS()
+	}
 	s.openProtected()
 	s.openCoroutines()
 	s.replaceLoaders()
-	s.boundStrings()
-	s.boundTables()
-	s.openToNumber()
+	s.openStrings()
+	s.openTables()
 	s.openStringArithmetic()
 	s.openMathRandom()
 	s.openMetatables()
@@ -237,19 +239,6 @@ func (s *State) openLibraries() {
 	s.openDebug()
 	s.openFolding()
 	openSandbox(s)
-	s.L.SetGlobal("print", s.Through(func(L *lua.LState) int {
-		line := s.longText("print")
-		defer line.end()
-		for i := 1; i <= L.GetTop(); i++ {
-			if i > 1 {
-				line.addByte('\t')
-			}
-			line.add(L.ToStringMeta(L.Get(i)).String())
-		}
-		line.addByte('\n')
-		s.Write(line.text.String())
-		return 0
-	}))
 	openFrozen(s)
 	openEmbedded(s)
 }

@@ -9,46 +9,99 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// boundStrings replaces the functions of the string library whose work or result has no bound.
-func (s *State) boundStrings() {
+// openStrings replaces the functions of the string library: gopher-lua's have work or results without bounds, read
+// UTF-8, and take no text for a number.
+func (s *State) openStrings() {
 	lib := s.library(lua.StringLibName)
-	s.Method(lib, "rep", s.stringRep)
-	s.Method(lib, "find", func(L *lua.LState) int { return s.stringFind(L, true) })
-	s.Method(lib, "match", func(L *lua.LState) int { return s.stringFind(L, false) })
-	lib.RawSetString("gfind", s.Method(lib, "gmatch", s.stringGMatch))
-	s.Method(lib, "gsub", s.stringGSub)
-	s.Method(lib, "format", s.stringFormat)
-	s.bytewise(lib, "upper", func(piece []byte) {
+	s.Method(lib, "rep", with(s, stringRep))
+	s.Method(lib, "find", func(L *lua.LState) int { return stringFind(s, L, true) })
+	s.Method(lib, "match", func(L *lua.LState) int { return stringFind(s, L, false) })
+	lib.RawSetString("gfind", s.Method(lib, "gmatch", with(s, stringGMatch)))
+	s.Method(lib, "gsub", with(s, stringGSub))
+	s.Method(lib, "format", with(s, stringFormat))
+	bytewise(s, lib, "upper", func(piece []byte) {
 		for i, c := range piece {
 			if 'a' <= c && c <= 'z' {
 				piece[i] = c - 'a' + 'A'
 			}
 		}
 	})
-	s.bytewise(lib, "lower", func(piece []byte) {
+	bytewise(s, lib, "lower", func(piece []byte) {
 		for i, c := range piece {
 			if 'A' <= c && c <= 'Z' {
 				piece[i] = c - 'A' + 'a'
 			}
 		}
 	})
-	s.bytewise(lib, "reverse", nil)
-	if s.opt.Limits.Memory > 0 { // what they make is charged, as what functions made by Func give
-		for _, name := range []string{"sub", "char"} {
-			s.Method(lib, name, lib.RawGetString(name).(*lua.LFunction).GFunction)
+	bytewise(s, lib, "reverse", nil)
+	s.Method(lib, "byte", stringByte)
+	for name, f := range map[string]lua.LGFunction{"sub": stringSub, "char": stringChar, "len": stringLen} {
+		if lib.RawSetString(name, s.plain(f)); s.opt.Limits.Memory > 0 { // what it makes is charged
+			s.Method(lib, name, f)
 		}
-		s.L.SetGlobal("tostring", s.Through(s.L.GetGlobal("tostring").(*lua.LFunction).GFunction))
 	}
-	s.limitResults(lib, "byte", "string.byte", func(L *lua.LState) (int, int) {
-		return L.OptInt(2, 1), L.OptInt(3, L.OptInt(2, 1))
-	}, func(L *lua.LState) int { return len(L.CheckString(1)) })
+}
+
+// fromEnd is a place in a text of so many bytes, where negative ones count from the end.
+func fromEnd(at, length int) int {
+	if at < 0 {
+		return max(at+length+1, 0)
+	}
+	return at
+}
+
+func stringByte(L *lua.LState) int {
+	text := textArg(L, 1)
+	first := fromEnd(optional(L, 2, integerArg, 1), len(text))
+	last := fromEnd(optional(L, 3, integerArg, first), len(text))
+	first, last = max(first, 1), min(last, len(text))
+	if first > last {
+		return 0
+	}
+	if last-first >= maxResults {
+		L.RaiseError("string slice too long")
+	}
+	for _, c := range []byte(text[first-1 : last]) {
+		L.Push(lua.LNumber(c))
+	}
+	return last - first + 1
+}
+
+func stringSub(L *lua.LState) int {
+	text := textArg(L, 1)
+	first := max(fromEnd(integerArg(L, 2), len(text)), 1)
+	last := min(fromEnd(optional(L, 3, integerArg, -1), len(text)), len(text))
+	if first > last {
+		L.Push(lua.LString(""))
+		return 1
+	}
+	L.Push(lua.LString(text[first-1 : last]))
+	return 1
+}
+
+func stringChar(L *lua.LState) int {
+	bytes := make([]byte, L.GetTop())
+	for i := range bytes {
+		c := integerArg(L, i+1)
+		if c < 0 || c > 255 {
+			L.ArgError(i+1, "invalid value")
+		}
+		bytes[i] = byte(c)
+	}
+	L.Push(lua.LString(bytes))
+	return 1
+}
+
+func stringLen(L *lua.LState) int {
+	L.Push(lua.LNumber(len(textArg(L, 1))))
+	return 1
 }
 
 // bytewise is a function of the string library that changes each byte, or reverses their order where change is nil.
 // gopher-lua's change what is no ASCII, also texts that are no UTF-8.
-func (s *State) bytewise(lib *lua.LTable, name string, change func(piece []byte)) {
+func bytewise(s *State, lib *lua.LTable, name string, change func(piece []byte)) {
 	s.Method(lib, name, func(L *lua.LState) int {
-		text := L.CheckString(1)
+		text := textArg(L, 1)
 		s.Charge(stringBytes + 2*int64(len(text)))
 		var out strings.Builder
 		out.Grow(len(text))
@@ -70,8 +123,8 @@ func (s *State) bytewise(lib *lua.LTable, name string, change func(piece []byte)
 	})
 }
 
-func (s *State) stringRep(L *lua.LState) int {
-	text, n := L.CheckString(1), float64(L.CheckNumber(2))
+func stringRep(s *State, L *lua.LState) int {
+	text, n := textArg(L, 1), numberArg(L, 2)
 	if len(text) == 0 || !(n >= 1) { // NaN too
 		L.Push(lua.LString(""))
 		return 1
@@ -95,8 +148,8 @@ const (
 	longPattern  = 1024 // bytes of patterns that are not kept
 )
 
-// pattern is a pattern argument, read before or now.
-func (s *State) pattern(text string, anchors bool) *pattern {
+// patternOf is a pattern argument, read before or now.
+func patternOf(s *State, text string, anchors bool) *pattern {
 	const most = 256 // patterns kept
 	k := patternKey{text, anchors}
 	if p := s.patterns[k]; p != nil {
@@ -117,22 +170,10 @@ func (s *State) pattern(text string, anchors bool) *pattern {
 	return p
 }
 
-// start is find's and match's optional place to begin, counted from 0.
-func start(L *lua.LState, n int, text string) int {
-	init := L.OptInt(n, 1)
-	switch {
-	case init > 0:
-		init--
-	case init < 0:
-		init = max(init+len(text), 0)
-	}
-	return init
-}
-
 // stringFind is string.find, or string.match.
-func (s *State) stringFind(L *lua.LState, places bool) int {
-	text, pat := L.CheckString(1), L.CheckString(2)
-	init := min(start(L, 3, text), len(text)) // Lua 5.1 looks at the end where init is past it
+func stringFind(s *State, L *lua.LState, places bool) int {
+	text, pat := textArg(L, 1), textArg(L, 2)
+	init := min(max(fromEnd(optional(L, 3, integerArg, 1), len(text))-1, 0), len(text)) // past the end: there
 	if places && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pat, "^$*+?.([%-")) {
 		i := strings.Index(text[init:], pat)
 		if i < 0 {
@@ -143,7 +184,7 @@ func (s *State) stringFind(L *lua.LState, places bool) int {
 		L.Push(lua.LNumber(init + i + len(pat)))
 		return 2
 	}
-	m := &matching{pattern: s.pattern(pat, true), text: text, poll: s.poll}
+	m := &matching{pattern: patternOf(s, pat, true), text: text, poll: s.poll}
 	from, to := m.find(init)
 	if from < 0 {
 		L.Push(lua.LNil)
@@ -179,9 +220,9 @@ func captureValue(m *matching, i int) lua.LValue {
 // matchingBytes is what an iterator of gmatch takes beside its text.
 var matchingBytes = int64(reflect.TypeFor[matching]().Size())
 
-func (s *State) stringGMatch(L *lua.LState) int {
-	text := L.CheckString(1)
-	m := &matching{pattern: s.pattern(L.CheckString(2), false), text: text, poll: s.poll}
+func stringGMatch(s *State, L *lua.LState) int {
+	text, pat := textArg(L, 1), textArg(L, 2)
+	m := &matching{pattern: patternOf(s, pat, false), text: text, poll: s.poll}
 	at := 0
 	L.Push(s.Func(func(L *lua.LState) int {
 		from, to := m.find(at)
@@ -197,16 +238,16 @@ func (s *State) stringGMatch(L *lua.LState) int {
 	return 1
 }
 
-func (s *State) stringGSub(L *lua.LState) int {
-	text := L.CheckString(1)
-	m := &matching{pattern: s.pattern(L.CheckString(2), true), text: text, poll: s.poll}
+func stringGSub(s *State, L *lua.LState) int {
+	text, pat := textArg(L, 1), textArg(L, 2)
 	repl := L.Get(3)
+	most := optional(L, 4, integerArg, math.MaxInt)
 	switch repl.Type() {
 	case lua.LTString, lua.LTNumber, lua.LTFunction, lua.LTTable:
 	default:
 		L.ArgError(3, "string/function/table expected")
 	}
-	most := L.OptInt(4, math.MaxInt)
+	m := &matching{pattern: patternOf(s, pat, true), text: text, poll: s.poll}
 	out := s.longText("string.gsub")
 	defer out.end()
 	at, count := 0, 0
@@ -215,7 +256,7 @@ func (s *State) stringGSub(L *lua.LState) int {
 		end := m.at(at)
 		if end >= 0 {
 			count++
-			s.replacement(out, m, at, end, repl)
+			addReplacement(s, out, m, at, end, repl)
 		}
 		switch {
 		case end > at:
@@ -238,8 +279,8 @@ func (s *State) stringGSub(L *lua.LState) int {
 	return 2
 }
 
-// replacement writes what stands for a match.
-func (s *State) replacement(out *longText, m *matching, from, to int, repl lua.LValue) {
+// addReplacement writes what stands for a match.
+func addReplacement(s *State, out *longText, m *matching, from, to int, repl lua.LValue) {
 	L := s.L
 	whole := m.text[from:to]
 	first := lua.LValue(lua.LString(whole))
@@ -257,38 +298,42 @@ func (s *State) replacement(out *longText, m *matching, from, to int, repl lua.L
 	case *lua.LTable:
 		v = L.GetTable(r, first)
 	default:
-		s.template(out, m, whole, r.String())
+		with, _ := asText(r)
+		addTemplate(s, out, m, whole, with)
 		return
 	}
-	switch v := v.(type) {
-	case lua.LString, lua.LNumber:
-		out.add(v.String())
-	default:
-		if lua.LVAsBool(v) {
-			s.fail("invalid replacement value (a %s)", v.Type())
-		}
-		out.add(whole)
+	piece, ok := asText(v)
+	if !ok && lua.LVAsBool(v) {
+		s.fail("invalid replacement value (a %s)", typeName(s, v))
 	}
+	if !ok {
+		piece = whole
+	}
+	out.add(piece)
 }
 
-// template writes a replacement string, in which %0 to %9 are captures.
-func (s *State) template(out *longText, m *matching, whole, text string) {
+// addTemplate writes a replacement string, in which %0 to %9 are captures.
+func addTemplate(s *State, out *longText, m *matching, whole, text string) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c != '%' || i+1 == len(text) {
+		if c != '%' {
 			out.addByte(c)
 			continue
 		}
 		i++
-		switch c = text[i]; {
+		if c = 0; i < len(text) { // as texts of C's end
+			c = text[i]
+		}
+		switch {
 		case !isDigit(c):
 			out.addByte(c)
 		case c == '0' || c == '1' && m.captures == 0:
 			out.add(whole)
 		case int(c-'0') > m.captures:
-			s.fail("invalid capture index %%%c", c)
+			s.fail("invalid capture index")
 		default:
-			out.add(captureValue(m, int(c-'1')).String())
+			piece, _ := asText(captureValue(m, int(c-'1')))
+			out.add(piece)
 		}
 	}
 }

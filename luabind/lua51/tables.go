@@ -1,36 +1,92 @@
 package lua51
 
 import (
+	"math"
 	"sort"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// boundTables replaces the functions of the table library, and unpack, whose work or result has no bound.
-func (s *State) boundTables() {
+// openTables replaces the table library: gopher-lua's functions have work or results without bounds, take places for
+// others, and no text for a number.
+func (s *State) openTables() {
 	lib := s.library(lua.TabLibName)
-	s.Method(lib, "concat", s.tableConcat)
-	s.Method(lib, "sort", s.tableSort)
-	s.Method(lib, "remove", tableRemove)
+	s.Method(lib, "concat", with(s, tableConcat))
+	s.Method(lib, "sort", with(s, tableSort))
+	s.Method(lib, "remove", with(s, tableRemove))
+	s.Method(lib, "insert", with(s, tableInsert))
+	s.Method(lib, "maxn", tableMaxN)
+	s.Method(lib, "getn", func(L *lua.LState) int {
+		L.Push(lua.LNumber(L.CheckTable(1).Len()))
+		return 1
+	})
+	s.Method(lib, "setn", func(L *lua.LState) int {
+		L.CheckTable(1)
+		s.fail("'setn' is obsolete")
+		return 0
+	})
 	if s.opt.Limits.Memory > 0 {
-		countEntries(s, lib, "insert")
 		countEntries(s, s.L.G.Global, "rawset")
 	}
-	s.limitResults(s.L.G.Global, "unpack", "unpack", func(L *lua.LState) (int, int) {
-		return L.OptInt(2, 1), L.OptInt(3, L.CheckTable(1).Len())
-	}, nil)
 }
 
-// tableRemove is table.remove. gopher-lua's takes the last slot of a table's array, which may be an empty one, and it
-// takes that for places before the first, too.
-func tableRemove(L *lua.LState) int {
+// tableRemove is table.remove.
+func tableRemove(s *State, L *lua.LState) int {
 	t := L.CheckTable(1)
 	last := t.Len()
-	at := L.OptInt(2, last)
+	at := optional(L, 2, integerArg, last)
 	if at < 1 || at > last {
 		return 0
 	}
 	L.Push(t.Remove(at))
+	return 1
+}
+
+// tableInsert is table.insert. Places before the first move all that there are from there to the last.
+func tableInsert(s *State, L *lua.LState) int {
+	t := L.CheckTable(1)
+	end := t.Len() + 1
+	at := end
+	switch L.GetTop() {
+	case 2:
+	case 3:
+		at = integerArg(L, 2)
+	default:
+		s.fail("wrong number of arguments to 'insert'")
+	}
+	v := L.Get(L.GetTop())
+	if s.meter != nil {
+		s.Charge(ElementBytes + entryBytes(t, lua.LNumber(max(at, end))))
+	}
+	if at >= 1 && at < end {
+		t.Insert(at, v)
+		return 0
+	}
+	for i := end; i > at; i-- {
+		t.RawSet(lua.LNumber(i), t.RawGet(lua.LNumber(i-1)))
+		s.pollAt(i)
+	}
+	t.RawSet(lua.LNumber(at), v)
+	return 0
+}
+
+// pollAt polls at some of the steps of a loop.
+func (s *State) pollAt(step int) {
+	if step%pollEvery == 0 {
+		s.poll()
+	}
+}
+
+// tableMaxN is table.maxn: the largest number that is a key.
+func tableMaxN(L *lua.LState) int {
+	t := L.CheckTable(1)
+	most := lua.LNumber(0)
+	t.ForEach(func(k, _ lua.LValue) {
+		if n, ok := k.(lua.LNumber); ok && n > most {
+			most = n
+		}
+	})
+	L.Push(most)
 	return 1
 }
 
@@ -45,24 +101,26 @@ func countEntries(s *State, lib *lua.LTable, name string) {
 	})
 }
 
-func (s *State) tableConcat(L *lua.LState) int {
-	t, sep := L.CheckTable(1), L.OptString(2, "")
-	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
+func tableConcat(s *State, L *lua.LState) int {
+	sep := optional(L, 2, textArg, "")
+	t := L.CheckTable(1)
+	first := optional(L, 3, integerArg, 1)
+	last := optional(L, 4, integerArg, t.Len())
 	out := s.longText("table.concat")
 	defer out.end()
 	for i := first; i <= last; i++ {
-		v := t.RawGetInt(i)
-		switch v.(type) {
-		case lua.LString, lua.LNumber:
-		default:
-			s.fail("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
+		v := t.RawGet(lua.LNumber(i))
+		piece, ok := asText(v)
+		if !ok {
+			s.fail("invalid value (%s) at index %d in table for 'concat'", typeName(s, v), i)
 		}
-		out.add(v.String())
+		out.add(piece)
 		if i < last {
 			out.add(sep)
 		}
-		if i%pollEvery == 0 {
-			s.poll()
+		s.pollAt(i)
+		if i == math.MaxInt {
+			break
 		}
 	}
 	L.Push(out.value())
@@ -70,12 +128,9 @@ func (s *State) tableConcat(L *lua.LState) int {
 }
 
 // tableSort is table.sort. A comparison that fails leaves the table as it was.
-func (s *State) tableSort(L *lua.LState) int {
+func tableSort(s *State, L *lua.LState) int {
 	t := L.CheckTable(1)
-	var before *lua.LFunction
-	if L.Get(2) != lua.LNil {
-		before = L.CheckFunction(2)
-	}
+	before := optional(L, 2, functionArg, nil)
 	defer hold(s, ElementBytes*int64(t.Len()))()
 	list := make([]lua.LValue, t.Len())
 	for i := range list {
