@@ -146,7 +146,7 @@ func tableSort(s *State, L *lua.LState) int {
 			s.poll()
 		}
 		if before == nil {
-			return less(L, list[i], list[j])
+			return less(s, L, list[i], list[j])
 		}
 		L.Push(before)
 		L.Push(list[i])
@@ -163,11 +163,19 @@ func tableSort(s *State, L *lua.LState) int {
 }
 
 // less is Lua's a < b.
-func less(L *lua.LState, a, b lua.LValue) bool {
-	if x, ok := a.(lua.LString); ok {
+func less(s *State, L *lua.LState, a, b lua.LValue) bool {
+	switch x := a.(type) {
+	case lua.LString:
 		if y, ok := b.(lua.LString); ok {
 			return x < y
 		}
+	case lua.LNumber:
+		if y, ok := b.(lua.LNumber); ok {
+			return x < y
+		}
+	}
+	if L.GetMetaField(a, "__lt") == lua.LNil || L.GetMetaField(b, "__lt") == lua.LNil {
+		s.throw(L, lua.LString(compared(typeName(s, a), typeName(s, b))))
 	}
 	return L.LessThan(a, b)
 }
