@@ -46,6 +46,38 @@ var updates = []struct{ name, setup, step string }{
 	{"scatter", ``, `c = mx.put_along_axis(c, mx.full({1, 2048}, i, mx.int32), u, 0) mx.eval(c)`},
 	{"at a number", ``, `c = c:at(i):add(u[0]) mx.async_eval(c)`},
 	{"at an array", ``, `c = c:at(at(i)):multiply(2) mx.eval(c)`},
+	{"state", `
+		st = {c = a * 1}
+		mx.eval(st)
+		local f = mx.compile(function(i) st.c = put(st.c, i) end, {inputs = {st}, outputs = {st}})`,
+		`f(at(i)) mx.eval(st)`},
+	{"state, async_eval", `
+		st = {c = a * 1}
+		mx.eval(st)
+		local f = mx.compile(function(i) st.c = put(st.c, i) end, {inputs = {st}, outputs = {st}})`,
+		`f(at(i)) mx.async_eval(st)`},
+	{"state, two indices", `
+		st, small = {c = a * 1, d = mx.zeros({64, 64}) + 1}, mx.ones({1, 64})
+		mx.eval(st, small)
+		local f = mx.compile(function(i)
+			st.c, st.d = put(st.c, i), mx.slice_update(st.d, small, i + 1, {0})
+		end, {inputs = {st}, outputs = {st}})`,
+		`f(at(i)) mx.async_eval(st)`},
+	{"state, an index that others check", `
+		st = {c = a * 1}
+		mx.eval(st)
+		local f = mx.compile(function(i)
+			st.c = put(st.c, i)
+			st.s = mx.sum(mx.take(st.c, i, 0))
+		end, {inputs = {st}, outputs = {st}})`,
+		`f(at(i)) mx.async_eval(st)`},
+	{"state, scatter", `
+		st = {c = a * 1}
+		mx.eval(st)
+		local f = mx.compile(function(i)
+			st.c = mx.put_along_axis(st.c, mx.broadcast_to(mx.reshape(i, {1, 1}), {1, 2048}), u, 0)
+		end, {inputs = {st}, outputs = {st}})`,
+		`f(at(i)) mx.eval(st)`},
 	{"assignment", ``, `c[i] = u[0] mx.async_eval(c)`},
 }
 
@@ -56,15 +88,15 @@ func TestUpdatesInPlace(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			dev, _ := withDevice(t, metal.DeviceOptions{})
 			require.NoError(t, runLua(t, updateHelpers+l.setup+`
-				local c = a * 1
-				mx.eval(c)
+				local c = not st and a * 1 or nil
+				mx.eval(c or {})
 				a = nil
 				collectgarbage()
 				mx.reset_peak_memory()
 				local copied, bytes = moved(function() for i = 0, 31 do `+l.step+` end end)
 				assert(copied == 0, copied)
 				assert(bytes < 32 * 5 * 8192, bytes)
-				mx.eval(c)`))
+				mx.eval(c or {})`))
 			require.Less(t, float64(dev.Memory().Peak)/(16<<20), 1.2)
 		})
 	}
@@ -135,4 +167,48 @@ func TestCachesInPlace(t *testing.T) {
 		assert(copied == 0, copied)
 		assert(caches:arrays()[1][1].nbytes > 300000 and peak < 200000, peak)
 		assert(grown < 100000, grown)`})
+}
+
+// TestFailedUpdatesOfState: what a step changes in place, or another step that is queued behind it, has its old
+// contents when the step fails, by its own index or another's, and the next step goes on from there.
+func TestFailedUpdatesOfState(t *testing.T) {
+	for _, l := range []struct{ name, step string }{
+		{"one", `st.a = put(st.a, i)`},
+		{"one index for two", `st.a, st.b = put(st.a, i), put(st.b, i)`},
+		{"two indices", `st.a, st.b = put(st.a, i), put(st.b, mx.minimum(i, 1) + mx.maximum(i - 3, 0))`},
+		{"scatter", `st.a = mx.put_along_axis(st.a, mx.broadcast_to(mx.reshape(i, {1, 1}), {1, 256}), u, 0)`},
+		{"a slice that another takes", `st.a = put(st.a, i) st.b = put(st.b, i) st.s = mx.sum(mx.take(st.b, i, 0))`},
+		{"a number and an index", `st.a, st.b = st.a:at(0):add(1), put(st.b, i)`},
+	} {
+		for _, eval := range []string{"eval", "async_eval"} {
+			t.Run(l.name+"/"+eval, func(t *testing.T) {
+				require.NoError(t, runLua(t, `
+					u = mx.ones({1, 256})
+					function put(c, k) return mx.slice_update(c, u, k, {0}) end
+					local function run(bad)
+						local lost = bad and "`+eval+`" == "async_eval" and 0 or nil
+						local x = mx.arange(1024):reshape({4, 256})
+						local st = {a = x * 1, b = x * 2, s = mx.zeros({})}
+						mx.eval(st)
+						local step = mx.compile(function(i) `+l.step+` end, {inputs = {st}, outputs = {st}})
+						local failed = 0
+						for _, list in ipairs{{0, 1}, {9}, {2, -9}, {3}, {1, 9, lost}} do -- queued one behind the other
+							local ok = pcall(function()
+								for _, i in ipairs(list) do
+									if bad or i >= 0 and i < 9 then step(mx.array({i}, mx.int32)) end
+									mx.`+eval+`(st)
+								end
+								mx.synchronize()
+							end)
+							if not ok then failed = failed + 1 end
+						end
+						return st, failed
+					end
+					local want, none = run(false)
+					local got, some = run(true)
+					assert(none == 0 and some == 3, some)
+					for k, v in pairs(want) do assert(mx.array_equal(got[k], v):item(), k) end`))
+			})
+		}
+	}
 }

@@ -9,10 +9,11 @@ type fallible struct {
 	apart  bool         // in an outlook: its evaluation does not wait for this one, or nobody has asked for it
 }
 
-// indexCheck is that the integers of a value are indices of so many elements. Calls that check the same fail alike.
+// indexCheck is that the integers of a value are right by the numbers of a Bounds rule. Calls that check the same fail
+// alike.
 type indexCheck struct {
 	index Value
-	bound int
+	bound Ints
 }
 
 // foresee notes a claimed task that may fail, and what it computes new values of. Called with schedMu held.

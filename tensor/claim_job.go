@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -41,6 +42,7 @@ type job struct {
 	blockedOn *job            // it was stopped at once, because it needs what this one is undoing
 	chains    []streamChain   // by stream
 	words     []*metal.Buffer // that gates look at, until the job is over
+	checked   map[*Node]error // nodes whose checks have failed, until the job is over; it is not changed
 	undone    []*Node         // to be lazy again
 	lost      []Value         // those of them that were asked for, for a Work that is waited for
 	ended     bool            // nothing of it is left to do
@@ -140,6 +142,24 @@ func (j *job) keep(b *metal.Buffer) {
 	j.mu.Lock()
 	j.words = append(j.words, b)
 	j.mu.Unlock()
+}
+
+// note notes that a check of a node's has failed.
+func (j *job) note(n *Node, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.checked[n] == nil {
+		checked := map[*Node]error{n: err}
+		maps.Copy(checked, j.checked)
+		j.checked = checked
+	}
+}
+
+// noted are the errors of checks that have failed.
+func (j *job) noted() map[*Node]error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.checked
 }
 
 // fail notes an error of the job's.
@@ -257,7 +277,7 @@ func (j *job) over() {
 	for _, b := range j.words {
 		b.Release()
 	}
-	j.words = nil
+	j.words, j.checked = nil, nil
 	if j.ended = true; j.end != nil {
 		close(j.end)
 	}

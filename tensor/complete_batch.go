@@ -77,6 +77,14 @@ func (s *Stream) complete(b *batch, err error) {
 // settle makes the batch's nodes ready or failed.
 func (b *batch) settle() {
 	stop, ranError := interruption(b.err)
+	for _, c := range b.checks { // before the job is halted, so that nobody takes what has failed for undone
+		if ranError == nil && c.ran(stop) {
+			if err := c.result(); err != nil {
+				b.job.note(c.node, err)
+			}
+		}
+		c.end()
+	}
 	if stop != nil && errors.Is(stop.Cause, metal.ErrSkipped) {
 		b.job.halt()
 	}
@@ -85,32 +93,23 @@ func (b *batch) settle() {
 			p.change.End()
 		}
 	}
-	var failed map[*Node]error
-	for _, c := range b.checks {
-		if ranError == nil {
-			if err := c.result(); err != nil {
-				if failed == nil {
-					failed = map[*Node]error{}
-				}
-				if failed[c.node] == nil {
-					failed[c.node] = err
-				}
-			}
-		}
-		c.end()
-	}
 	var single []*metal.CommandError
 	if ranError != nil {
 		single = commandErrors(ranError)
 	}
+	noted := b.job.noted()
 	validated := b.cb != nil && b.cb.Validating()
 	for i := range b.nodes {
 		sn := &b.nodes[i]
 		var err error
 		if sn.kind < refused {
 			err = sn.outcome(stop)
-			if err == nil {
-				if err = failed[sn.node]; err == nil && ranError != nil {
+			if wrong := noted[sn.node]; wrong != nil && (err == nil || err == errMissed) {
+				err = sn.node.runError(wrong)
+			} else if err == errMissed {
+				err = errUndone
+			} else if err == nil {
+				if ranError != nil {
 					err = sn.commandError(ranError, single)
 				}
 				if err == nil && validated && sn.kind == recorded && !sn.same() {

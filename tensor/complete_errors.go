@@ -6,8 +6,13 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// outcome is errUndone if the node was not computed, though nothing went wrong, and else the error of its first failed
-// input or of its commands in earlier batches. Stop is how the batch was interrupted, if it was.
+// errMissed is the outcome of a node whose commands have not all run: it is undone, unless what it has checked before
+// says that it has failed.
+var errMissed = errors.New("BUG: nobody sees that commands were interrupted")
+
+// outcome is errUndone if an input was not computed, though nothing went wrong, errMissed if the node was not, and else
+// the error of its first failed input or of its commands in earlier batches. Stop is how the batch was interrupted, if
+// it was.
 func (sn *settling) outcome(stop *metal.Interrupted) error {
 	for _, v := range sn.reads() {
 		if v.Node.now() == undone {
@@ -25,7 +30,7 @@ func (sn *settling) outcome(stop *metal.Interrupted) error {
 	}
 	missed, err := sn.missed(stop)
 	if missed && err == nil {
-		err = errUndone
+		err = errMissed
 	}
 	return err
 }

@@ -40,7 +40,8 @@ type Op struct {
 	dtype             func(in []Spec, a any, outs []DType) ([]DType, error)
 	specFrom          func(a any, n int) int
 	indicesFrom       func(a any, n int) int
-	bounds            func(in []Spec, a any, bounds []int) []int
+	checkIndices      func(r *Run, a any) error
+	bounds            func(in []Spec, a any, bounds []Ints) []Ints
 	prepare           func(in []Spec, a any) (any, error)
 	fixed             func(a any) bool
 	updates           func(a any, out int) int
@@ -154,8 +155,11 @@ func (o *OpOf[A]) Define(r Rules[A]) {
 	if r.IndicesFrom != nil {
 		p.indicesFrom = func(a any, n int) int { return r.IndicesFrom(a.(A), n) }
 	}
+	if r.CheckIndices != nil {
+		p.checkIndices = func(run *Run, a any) error { return r.CheckIndices(run, a.(A)) }
+	}
 	if r.Bounds != nil {
-		p.bounds = func(in []Spec, a any, bounds []int) []int { return r.Bounds(in, a.(A), bounds) }
+		p.bounds = func(in []Spec, a any, bounds []Ints) []Ints { return r.Bounds(in, a.(A), bounds) }
 	}
 	if r.Prepare != nil {
 		p.prepare = func(in []Spec, a any) (any, error) { return r.Prepare(in, a.(A)) }
@@ -257,6 +261,8 @@ func checkRules[A comparable](p *Op, r Rules[A]) error {
 		return fmt.Errorf("the Updates rule needs Run")
 	case r.Prepare != nil && r.Run == nil:
 		return fmt.Errorf("the Prepare rule needs Run")
+	case r.CheckIndices != nil && r.Bounds == nil:
+		return fmt.Errorf("the CheckIndices rule needs Bounds")
 	case r.Bounds != nil && r.IndicesFrom == nil:
 		return fmt.Errorf("the Bounds rule needs IndicesFrom")
 	case r.Fills && r.View == nil:

@@ -22,10 +22,15 @@ type Rules[A comparable] struct {
 	// derivative. Transforms refuse to differentiate by an integer argument of a function that is one of them. Nil:
 	// none is.
 	IndicesFrom func(a A, n int) int
-	// Bounds appends to bounds, which is empty, of how many elements each of the inputs from IndicesFrom on has indices.
-	// A call of an op with this rule fails when it is computed only if one is out of range: two calls that have the same
-	// indices of as many elements fail alike. Nil: calls with indices fail in a way of their own.
-	Bounds func(in []Spec, a A, bounds []int) []int
+	// Bounds appends to bounds, which is empty, for each of the inputs from IndicesFrom on the numbers that decide which
+	// of its values are right: of how many elements it has indices, for example. A call of an op with this rule fails when
+	// it is computed only if one is wrong: two calls that have the same indices and numbers fail alike. Nil: calls with
+	// indices fail in a way of their own.
+	Bounds func(in []Spec, a A, bounds []Ints) []Ints
+	// CheckIndices, for an op with Bounds, records what checks the indices and no more, with Run's message: before other
+	// calls write over what is needed if this one fails. Of the inputs it has the indices alone, and the specs of others.
+	// Nil: only Run checks them.
+	CheckIndices func(r *Run, a A) error
 	// NoMerge marks an impure op: two calls with equal attributes and inputs are not one.
 	NoMerge bool
 
@@ -65,9 +70,11 @@ type Rules[A comparable] struct {
 	// at other shapes must trace again.
 	Fixed func(a A) bool
 
-	// Updates, for an op with Run, says of output out which input it starts as a copy of, for Run to change it in place:
-	// an input of its shape and dtype; -1: of none. Where that input's buffer has no other reader left, it is taken over
-	// and nothing is copied. Nil: all start with any contents.
+	// Updates, for an op with Run, says of output out which input it is a copy of, for Run to change it in place when it
+	// has got it from Run.Updated: an input of its shape and dtype; -1: of none. Where that input's buffer has no other
+	// reader left, it is taken over and nothing is copied. All that may fail is checked before that: a call that fails
+	// leaves alone what a Change keeps. But the outputs of a Partial op are there from the start. Nil: all start with any
+	// contents.
 	Updates func(a A, out int) int
 
 	// Partial says that the op's kernels may leave elements of its outputs unwritten, or read them first: a user's

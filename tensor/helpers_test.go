@@ -301,7 +301,7 @@ best best_pick(best a, best b) {
 	})
 	updateOp.Define(tensor.Rules[runAttrs]{
 		Shape: same[runAttrs], DType: first[runAttrs], Updates: tensor.UpdatesFirst[runAttrs],
-		Run: func(r *tensor.Run, a runAttrs) error { return (*a.Body)(r) },
+		Run: updateBody,
 	})
 	hostOp.Define(tensor.Rules[hostAttrs]{
 		Shape: same[hostAttrs], DType: first[hostAttrs],
@@ -312,6 +312,13 @@ best best_pick(best a, best b) {
 		SpecFrom: func(tensor.None, int) int { return 0 },
 		Run:      func(r *tensor.Run, _ tensor.None) error { return r.Fill(r.Out[0], []byte{0, 0, 128, 63}) },
 	})
+}
+
+func updateBody(r *tensor.Run, a runAttrs) error {
+	if _, err := r.Updated(); err != nil {
+		return err
+	}
+	return (*a.Body)(r)
 }
 
 // countOp is the number of elements, once for each element.

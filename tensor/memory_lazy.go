@@ -38,8 +38,12 @@ func (h *Holder) takeCopied() (bytes int64) {
 	}
 	for _, n := range l.updates {
 		for i := range n.out {
-			if v, ok := updated(n, i); ok && v.mayBeRead() {
-				bytes += v.Spec().NBytes()
+			v, ok := lazyInput(n, n.op.starts(n.attrs, i))
+			for ok && !v.mayBeRead() && v.Node.op.view != nil { // what it is a view of may be
+				v, ok = lazyInput(v.Node, 0)
+			}
+			if ok && v.mayBeRead() {
+				bytes += n.out[i].spec.NBytes()
 			}
 		}
 	}
@@ -48,15 +52,14 @@ func (h *Holder) takeCopied() (bytes int64) {
 	return bytes
 }
 
-// updated is what a lazy node changes in place for output i, if it does and has that still.
-func updated(n *Node, i int) (v Value, ok bool) {
-	from := n.op.starts(n.attrs, i)
+// lazyInput is input i of a node, if that is lazy and has one still.
+func lazyInput(n *Node, i int) (v Value, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if from < 0 || n.now() != Lazy || n.in == nil {
+	if i < 0 || n.now() != Lazy || i >= len(n.in) {
 		return v, false
 	}
-	return n.in[from], true
+	return n.in[i], true
 }
 
 // mayBeRead reports whether only a look can tell that the value's handle is garbage, and the value is no constant,

@@ -19,6 +19,7 @@ type order struct {
 	readers []int32 // units that read an output, in the order of heads
 	sorted  []unit
 	ready   []int32 // units to look at
+	early   []bool  // by the slot of a root: it comes before all that is not
 
 	// By storage. Those of outputs have the outputs' numbers, and those from outside the segment come behind them.
 	store []int32 // by output: its storage, which is its input's where it is a view

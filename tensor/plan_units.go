@@ -77,6 +77,7 @@ func (rec *recorder) makePlan() {
 	}
 	if !stopped.Load() {
 		p.orderUnits(seg, rec.job.proof)
+		p.leadIndices(seg)
 	}
 }
 

@@ -64,6 +64,14 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 	return enc
 }
 
+// updates is what the unit that is being recorded moves to change inputs in place.
+func (q *batcher) updates() *updateMoves {
+	if q.update == nil {
+		q.update = &updateMoves{}
+	}
+	return q.update
+}
+
 // indivisible says that the commands of the unit that is being recorded overwrite what it reads: all of them run, or
 // none.
 func (q *batcher) indivisible() {

@@ -98,7 +98,7 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 			continue
 		}
 		// In this order: without a handle no host view opens any more, and what may be spent is behind a gate from now on.
-		if !rec.lastRead(v, members) || !st.writable(rec.s) || !rec.maySpend(v) {
+		if !rec.lastRead(v, members) || !st.writable(rec.s) || !rec.gates.maySpend(v) {
 			continue
 		}
 		o.buf.SetOrigin(out.Node.origin(0))

@@ -14,8 +14,8 @@ import (
 type Run struct {
 	// In are the inputs; those of which only the spec is read have no View. Their strides are not negative.
 	In []Operand
-	// Out are the outputs: allocated, row-contiguous, with any contents; those that Rules.Updates names hold an
-	// input's elements.
+	// Out are the outputs: allocated, row-contiguous, with any contents; those with Rules.Updates hold an input's
+	// elements, and are there when Updated has given output 0.
 	Out []Operand
 	// Prepared is what the Prepare rule gave.
 	Prepared any
@@ -23,6 +23,7 @@ type Run struct {
 	e    *recorder
 	node *Node
 	in   []Value
+	task *task
 }
 
 // Context is done when the evaluation is cancelled.
@@ -126,7 +127,7 @@ func (rec *recorder) runRule(t *task) error {
 		clear(r.Out)
 		*r = Run{In: r.In[:0], Out: r.Out[:0]}
 	}()
-	*r = Run{e: rec, node: n, in: t.in, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
+	*r = Run{e: rec, node: n, in: t.in, task: t, In: resize(r.In, len(t.in)), Out: resize(r.Out, len(n.out))}
 	if n.op.prepare != nil {
 		r.Prepared = n.rare.prepared
 	}
@@ -145,22 +146,65 @@ func (rec *recorder) runRule(t *task) error {
 		r.In[i] = o
 	}
 	for i := range n.out {
-		var err error
-		if from := n.op.starts(n.attrs, i); from >= 0 {
-			err = rec.update(t, r, i, from)
-		} else {
-			err = rec.allot(n, i, n.op.fillsOutputs(n.attrs))
+		spec := n.out[i].spec
+		if n.op.starts(n.attrs, i) >= 0 {
+			if profile.Load() != nil {
+				rec.batcher.updates().changed += spec.NBytes()
+			}
+			r.Out[i] = Operand{spec, View{Strides: spec.Shape.Strides()}}
+			continue
 		}
-		if err != nil {
+		if err := rec.allot(n, i, n.op.fillsOutputs(n.attrs)); err != nil {
 			return err
 		}
-		r.Out[i] = Operand{n.out[i].spec, n.out[i].data}
+		r.Out[i] = Operand{spec, n.out[i].data}
+	}
+	if n.op.partial {
+		if err := r.update(); err != nil {
+			return err
+		}
 	}
 	some := func(o Operand) bool { return o.Shape.Size() > 0 }
-	if !n.op.partial && !slices.ContainsFunc(r.Out, some) {
+	if n.op.partial || slices.ContainsFunc(r.Out, some) {
+		if err := n.op.run(r, n.attrs); err != nil {
+			return err
+		}
+	}
+	if n.op.updates == nil {
 		return nil
 	}
-	return n.op.run(r, n.attrs)
+	_, err := r.Updated()
+	return err
+}
+
+// Updated is output 0 of an op with Updates, which holds the input's elements. From then on the rule may change them;
+// what it checks it has checked before.
+func (r *Run) Updated() (Operand, error) {
+	g := &r.e.gates
+	if !r.node.op.partial { // which may fail when it runs
+		g.updating = r.node
+		defer func() { g.updating = nil }()
+	}
+	if err := r.update(); err != nil {
+		return Operand{}, err
+	}
+	return r.Out[0], nil
+}
+
+// update makes the outputs that start as inputs, unless that was done.
+func (r *Run) update() error {
+	n := r.node
+	for i := range n.out {
+		from := n.op.starts(n.attrs, i)
+		if from < 0 || r.Out[i].buf != nil {
+			continue
+		}
+		if err := r.e.update(r.task, r, i, from); err != nil {
+			return err
+		}
+		r.Out[i].View = n.out[i].data
+	}
+	return nil
 }
 
 // update makes output out a copy of input from, which the op changes in place, or its storage where nothing else reads
@@ -172,15 +216,12 @@ func (rec *recorder) update(t *task, r *Run, out, from int) error {
 	}
 	v, o := t.in[from], r.In[from]
 	st := o.owner
-	if profile.Load() != nil {
-		if rec.batcher.update == nil {
-			rec.batcher.update = &updateMoves{}
-		}
-		rec.batcher.update.changed += o.NBytes()
+	if st != nil && st.users.Load() > 1 {
+		rec.gates.spendKept(st)
 	}
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[out].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && t.readsOnce(v) &&
-		rec.lastRead(v, []int32{n.slot}) && st.writable(rec.s) && rec.maySpend(v) {
+		rec.lastRead(v, []int32{n.slot}) && st.writable(rec.s) && rec.gates.maySpend(v) {
 		o.buf.SetOrigin(n.origin(out))
 		rec.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
@@ -268,8 +309,9 @@ func (rec *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
 	if o.owner != nil {
 		o.owner.shared.Store(true)
 	}
-	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: o.NBytes(), f: f}
 	b := rec.batcher.open()
+	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: o.NBytes(), f: f, first: rec.batcher.first,
+		last: rec.batcher.commands()}
 	b.checks = append(b.checks, c)
 	if changes.n.Load() > 0 {
 		rec.batcher.checks = append(rec.batcher.checks, c)

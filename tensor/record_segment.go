@@ -24,10 +24,7 @@ type recorder struct {
 	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
 	rule   Run           // of the Run rule that is being executed
 
-	// Of the job:
-	gated       []*Change    // changes that what is recorded next is behind a gate of
-	outlooks    []outlook    // of changes that were asked for
-	known, open []indexCheck // scratch of foreseen
+	gates gates
 
 	preview *preview // what is recorded is not to run: nil otherwise
 }
@@ -36,6 +33,7 @@ func (rec *recorder) init(s *Stream) {
 	rec.s, rec.dev = s, s.dev
 	rec.batcher = batcher{s: s, dev: s.dev, pace: s.dev.Info().Pace}
 	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
+	rec.gates.rec = rec
 	rec.texts = map[string]metal.Source{}
 }
 
@@ -122,9 +120,7 @@ func (rec *recorder) endSegment(seg *segment) {
 		}
 	}
 	rec.batcher.members, rec.batcher.early = rec.batcher.members[:0], nil
-	clear(rec.gated)
-	clear(rec.outlooks)
-	rec.gated, rec.outlooks = rec.gated[:0], rec.outlooks[:0]
+	rec.gates.endSegment()
 	rec.memory.free.flush()
 	rec.memory.crowd = crowd{} // evaluations do not keep each other's memory
 	rec.batcher.commit(true)

@@ -169,12 +169,17 @@ func (rec *recorder) finish(t *task, err error) {
 
 // leave records tasks as not recorded, since the job was stopped. What has failed before it could be recorded stays so.
 func (rec *recorder) leave() {
+	noted := rec.job.noted()
 	for i := range rec.seg.tasks {
 		t := &rec.seg.tasks[i]
 		if t.node == nil {
 			continue
 		}
-		if err := t.node.failure(); err != nil {
+		err := t.node.failure()
+		if err == nil {
+			err = noted[t.node] // its indices were checked ahead
+		}
+		if err != nil {
 			rec.finish(t, err)
 		} else {
 			b := rec.batcher.open()
@@ -198,7 +203,11 @@ func (t *task) unplace() {
 // have not been undone, it is gone.
 func (rec *recorder) spendUnread(v Value) {
 	o := &v.Node.out[v.Out]
-	if o.readers.waiting() != 0 || !v.unheld(rec.job.proof) || !rec.maySpend(v) {
+	if o.readers.waiting() != 0 || !v.unheld(rec.job.proof) {
+		return
+	}
+	if !rec.gates.maySpend(v) {
+		rec.gates.keep(v)
 		return
 	}
 	v.Node.mu.Lock()

@@ -49,7 +49,14 @@ func init() {
 		DType:       kit.SameDType[dynamicAttrs],
 		SpecFrom:    func(dynamicAttrs, int) int { return 2 },
 		IndicesFrom: afterFirst[dynamicAttrs],
-		Run:         runDynamicSlice,
+		Bounds: func(in []tensor.Spec, a dynamicAttrs, bounds []tensor.Ints) []tensor.Ints {
+			size, _ := a.Size.Shape(in) // as its shape was found
+			return append(bounds, a.bounds(in[0].Shape, size))
+		},
+		CheckIndices: func(r *tensor.Run, a dynamicAttrs) error {
+			return a.checkStarts(r, "slice", r.In[1], r.Out[0].Shape)
+		},
+		Run: runDynamicSlice,
 		Gradient: func(g *tensor.VJP[dynamicAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
 			return dynamicUpdate.One(g.Ctx, g.Attrs.update(), zeros, g.Cot[0], g.In[1])
@@ -87,8 +94,14 @@ func init() {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		IndicesFrom: afterSecond[dynamicAttrs],
-		Updates:     tensor.UpdatesFirst[dynamicAttrs],
-		Run:         runDynamicUpdate,
+		Bounds: func(in []tensor.Spec, a dynamicAttrs, bounds []tensor.Ints) []tensor.Ints {
+			return append(bounds, a.bounds(in[0].Shape, in[1].Shape[a.Batch:]))
+		},
+		CheckIndices: func(r *tensor.Run, a dynamicAttrs) error {
+			return a.checkStarts(r, "slice_update", r.In[2], r.In[1].Shape)
+		},
+		Updates: tensor.UpdatesFirst[dynamicAttrs],
+		Run:     runDynamicUpdate,
 		VJP: func(g *tensor.VJP[dynamicAttrs]) []*tensor.Array {
 			grads := make([]*tensor.Array, 3)
 			cot, start := g.Cot[0], g.In[2]
@@ -171,6 +184,21 @@ func (a dynamicAttrs) check(s tensor.Shape, start tensor.Spec, size tensor.Shape
 	return nil
 }
 
+// bounds are the numbers that decide which starts are right for slices of that size from an array of shape s: two for
+// each start.
+func (a dynamicAttrs) bounds(s tensor.Shape, size tensor.Shape) tensor.Ints {
+	axes := a.Axes.Slice()
+	numbers := make([]int, 0, 2*len(axes))
+	for _, axis := range axes {
+		axis, err := tensor.Axis(axis, len(size))
+		if err != nil {
+			return tensor.Ints{}
+		}
+		numbers = append(numbers, s[a.Batch+axis], size[axis])
+	}
+	return tensor.MakeInts(numbers)
+}
+
 // begins are the offsets in elements at which slices of that size begin in x, one for each example. A start from which
 // its slice would leave x fails the node when the kernels have run.
 func (a dynamicAttrs) begins(r *tensor.Run, op string, x, start tensor.Operand, size tensor.Shape) (tensor.Operand,
@@ -208,6 +236,19 @@ func (a dynamicAttrs) begins(r *tensor.Run, op string, x, start tensor.Operand, 
 			shape)
 	})
 	return offsets, err
+}
+
+// checkStarts is begins for slices of one of the shape other from input 0, where nobody wants the offsets.
+func (a dynamicAttrs) checkStarts(r *tensor.Run, op string, start tensor.Operand, other tensor.Shape) error {
+	x := r.In[0]
+	start, err := r.ContiguousOf(start)
+	if a.Batch > 0 {
+		x.Shape, x.Strides, other, a = a.oneBatch(x, other)
+	}
+	if err == nil {
+		_, err = a.begins(r, op, x, start, other[a.Batch:])
+	}
+	return err
 }
 
 // dense is x in row-major order if there is a batch, so that one stride leads from example to example.
@@ -266,6 +307,7 @@ func runDynamicUpdate(r *tensor.Run, a dynamicAttrs) error {
 		out.Shape, out.Strides, shape, a = a.oneBatch(out, shape)
 	}
 	size := shape[a.Batch:]
+	strides := out.Strides[a.Batch:]
 	offsets, err := a.begins(r, "slice_update", out, start, size)
 	if err != nil {
 		return err
@@ -274,7 +316,10 @@ func runDynamicUpdate(r *tensor.Run, a dynamicAttrs) error {
 	if err := kit.CheckRows(count, n); err != nil {
 		return err
 	}
-	dims := kit.Collapse(size, out.Strides[a.Batch:])
+	if out, err = r.Updated(); err != nil {
+		return err
+	}
+	dims := kit.Collapse(size, strides)
 	return dynamicKernels.Launch(r, dynamicVariant{start.DType, kit.Bits(out.DType)}, "place", kit.Plane(n, count),
 		out.Arg(), offsets.Arg(), update.Arg(), dims.Shape(), dims.Strides(0), dims.Rank(), kit.Uint(n))
 }

@@ -49,7 +49,11 @@ func init() {
 		},
 		IndicesFrom: afterFirst[gatherAttrs],
 		Bounds:      gatherBounds,
-		Run:         runGather,
+		CheckIndices: func(r *tensor.Run, a gatherAttrs) error {
+			_, _, err := indexOffsets(r, r.In[0], r.In[1:], a)
+			return err
+		},
+		Run: runGather,
 		Gradient: func(g *tensor.VJP[gatherAttrs]) *tensor.Array {
 			zeros := Zeros(tensor.ShapeOf(g.In[0]), g.Cot[0].DType(), g.Ctx)
 			in := append([]*tensor.Array{zeros, g.Cot[0]}, g.In[1:]...)
@@ -96,9 +100,9 @@ func batchIndices[A comparable](g *tensor.VMap[A], i int, a gatherAttrs) (index 
 }
 
 // gatherBounds is the Bounds rule of an op that indexes the first input.
-func gatherBounds(in []tensor.Spec, a gatherAttrs, bounds []int) []int {
+func gatherBounds(in []tensor.Spec, a gatherAttrs, bounds []tensor.Ints) []tensor.Ints {
 	for _, axis := range a.Axes.Slice() {
-		bounds = append(bounds, in[0].Shape[axis])
+		bounds = append(bounds, tensor.MakeInts(in[0].Shape[axis:axis+1]))
 	}
 	return bounds
 }

@@ -51,8 +51,11 @@ func (p partOps[A]) define() {
 		},
 		DType:   kit.OneDType[A],
 		Updates: tensor.UpdatesFirst[A],
-		Run: func(r *tensor.Run, a A) (err error) {
-			to := r.Out[0]
+		Run: func(r *tensor.Run, a A) error {
+			to, err := r.Updated()
+			if err != nil {
+				return err
+			}
 			if to.Shape, err = p.shape(r.Out[0].Shape, a); err != nil {
 				return err
 			}

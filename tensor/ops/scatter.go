@@ -74,8 +74,12 @@ func init() {
 			return kit.OneDTypeOf(outs, in[:2]...)
 		},
 		IndicesFrom: afterSecond[scatterAttrs],
-		Bounds: func(in []tensor.Spec, a scatterAttrs, bounds []int) []int {
+		Bounds: func(in []tensor.Spec, a scatterAttrs, bounds []tensor.Ints) []tensor.Ints {
 			return gatherBounds(in, a.gatherAttrs, bounds)
+		},
+		CheckIndices: func(r *tensor.Run, a scatterAttrs) error {
+			_, _, err := indexOffsets(r, r.In[0], r.In[2:], a.gatherAttrs)
+			return err
 		},
 		Updates: tensor.UpdatesFirst[scatterAttrs],
 		Run:     runScatter,
@@ -138,6 +142,9 @@ func runScatter(r *tensor.Run, a scatterAttrs) error {
 	}
 	updates, err := r.Contiguous(1)
 	if err != nil {
+		return err
+	}
+	if out, err = r.Updated(); err != nil {
 		return err
 	}
 	_, acc := combination(a.Mode, out.DType)

@@ -329,9 +329,9 @@ func GatherMM(a, b, lhs, rhs *tensor.Array, ctx ...*tensor.Ctx) *tensor.Array {
 }
 
 // matrices is the Bounds rule of gather_mm: how many matrices there are on either side.
-func matrices(in []tensor.Spec, _ tensor.None, bounds []int) []int {
+func matrices(in []tensor.Spec, _ tensor.None, bounds []tensor.Ints) []tensor.Ints {
 	for _, x := range in[:2] {
-		bounds = append(bounds, x.Shape[:len(x.Shape)-2].Size())
+		bounds = append(bounds, tensor.MakeInts([]int{x.Shape[:len(x.Shape)-2].Size()}))
 	}
 	return bounds
 }

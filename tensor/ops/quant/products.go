@@ -80,9 +80,9 @@ func init() {
 			return n
 		},
 		IndicesFrom: func(productAttrs, int) int { return 4 },
-		Bounds: func(in []tensor.Spec, _ productAttrs, bounds []int) []int {
+		Bounds: func(in []tensor.Spec, _ productAttrs, bounds []tensor.Ints) []tensor.Ints {
 			x, w := in[0].Shape, in[1].Shape
-			return append(bounds, w[:len(w)-2].Size(), x[:len(x)-2].Size())
+			return append(bounds, tensor.MakeInts([]int{w[:len(w)-2].Size()}), tensor.MakeInts([]int{x[:len(x)-2].Size()}))
 		},
 		Run:  runGatherQMM,
 		VJP:  gatherQMMVJP,
