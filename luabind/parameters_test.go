@@ -14,13 +14,14 @@ import (
 
 // otherwise are the functions whose parameters differ from those of MLX's function of that name, and why.
 var otherwise = map[string]string{
-	"compile":          "check is beside MLX's parameters",
-	"export_function":  "the keyword arguments are a table among args",
-	"export_to_dot":    "the keyword arguments are a table among args",
-	"printoptions":     "the function that runs with the options stands for what Python puts into a with statement",
-	"savez":            "the keyword arguments are a table among args",
-	"savez_compressed": "the keyword arguments are a table among args",
-	"stream":           "the function that runs with the stream stands for what Python puts into a with statement",
+	"compile":           "check is beside MLX's parameters",
+	"export_function":   "the keyword arguments are a table among args",
+	"export_to_dot":     "the keyword arguments are a table among args",
+	"fast.metal_kernel": "mutable_inputs is beside MLX's parameters, whose kernels may write to any input",
+	"printoptions":      "the function that runs with the options stands for what Python puts into a with statement",
+	"savez":             "the keyword arguments are a table among args",
+	"savez_compressed":  "the keyword arguments are a table among args",
+	"stream":            "the function that runs with the stream stands for what Python puts into a with statement",
 }
 
 // Every function that MLX has takes MLX's parameters, in their order and with their defaults.
