@@ -5,6 +5,9 @@
 #pragma clang fp contract(off)
 
 #if BLOCKS
+#define RUNS (GROUP / RUN)            // of a block
+#define AHEAD (32 / RUNS)             // blocks that have 32 of them
+
 // Number k + l of those of so many bits from b on; k is a multiple of span, and l less. They lie in runs of bytes: the
 // lowest bits of the bytes of a run are its first numbers, in order, the bits above them the next ones.
 inline int number(const device uchar* b, uint bits, uint run, uint span, uint k, uint l) {

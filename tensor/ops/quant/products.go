@@ -134,7 +134,7 @@ func (a quantAttrs) dotCols() int {
 	switch {
 	case a.Mode == mxfp8:
 		return 1
-	case a.blocks() != nil:
+	case a.blocks() != nil: // products.metal has no loop over columns for them
 		return 1
 	case a.Bits == 6:
 		return 2

@@ -109,6 +109,7 @@ kernel void product(const device T* x [[buffer(0)]],
 #endif
 #if DOTS
                     uint lane [[thread_index_in_simdgroup]],
+                    uint simd [[simdgroup_index_in_threadgroup]],
 #endif
                     uint3 p [[thread_position_in_grid]]) {
 #if DOTS
@@ -159,23 +160,42 @@ kernel void product(const device T* x [[buffer(0)]],
     }
 #if BLOCKS
     // Lane l takes the elements l, l + 32, ... of each block.
-#define CHUNK(n) \
-    for (uint c = 0; c < uint(COLS); c++) { \
-        const device uchar* b = line[c] + k * BYTES; \
-        sum[c] = metal::fma(ACC(x0[k * GROUP + n * 32 + lane]), block_element(b, n * 32, lane), sum[c]); \
-    }
-    for (uint k = 0; k < m.groups; k++) {
-        CHUNK(0)
+    ACC odd = ACC(0); // every other 32 have a sum of their own: one does not wait for the other
+#define CHUNK(n, total, factor, least)                                  \
+    total = metal::fma(ACC(x0[k * GROUP + n * 32 + lane]),              \
+        block_value(factor, code_of(line[0] + k * BYTES, n * 32, lane), least), total);
 #if GROUP == 256
-        CHUNK(1)
-        CHUNK(2)
-        CHUNK(3)
-        CHUNK(4)
-        CHUNK(5)
-        CHUNK(6)
-        CHUNK(7)
+#define CHUNKS(V)                                                       \
+    V(0, sum[0]) V(1, odd) V(2, sum[0]) V(3, odd)                       \
+    V(4, sum[0]) V(5, odd) V(6, sum[0]) V(7, odd)
+#else
+#define CHUNKS(V) V(0, sum[0])
 #endif
+    uint run = RUN < 32 ? lane / RUN : 0;
+    uint k = 0;
+#if RUN < 32
+    // Factors that differ within 32 elements are unpacked at once for AHEAD blocks, one by each lane.
+    threadgroup ACC factors[8 * 32];
+    threadgroup ACC leasts[8 * 32];
+    while (k + AHEAD <= m.groups) {
+        const device uchar* b = line[0] + (k + lane / RUNS) * BYTES;
+        factors[simd * 32 + lane] = factor_of(b, lane % RUNS, 0);
+        leasts[simd * 32 + lane] = least_of(b, lane % RUNS, 0);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+#define UNPACKED(n, total) CHUNK(n, total, factors[at + n * 32 / RUN + run], leasts[at + n * 32 / RUN + run])
+        for (uint at = simd * 32; at < simd * 32 + 32; at += RUNS) {
+            CHUNKS(UNPACKED)
+            k++;
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
+#endif
+    for (; k < m.groups; k++) {
+        const device uchar* b = line[0] + k * BYTES;
+#define PACKED(n, total) CHUNK(n, total, factor_of(b, n * 32 / RUN, run), least_of(b, n * 32 / RUN, run))
+        CHUNKS(PACKED)
+    }
+    sum[0] += odd;
 #else
 #if !AFFINE && BITS == 4
     ACC table = VALUE(lane & 15) * UNIT;
