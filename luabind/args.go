@@ -409,7 +409,7 @@ func (a *args) names() string {
 
 // stream makes the call run on the stream or device given by keyword.
 func (a *args) stream(v lua.LValue) {
-	st, err := toWorkStream(v)
+	st, err := toWorkStream(a.s, v)
 	if err != nil {
 		a.fail("stream %v", err)
 	}

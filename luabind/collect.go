@@ -8,8 +8,16 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// openCollector has collectgarbage collect what arrays hold too, and count it.
+// openCollector has collectgarbage collect what arrays hold too, and count it. In a sandbox it is about the script's
+// own values and arrays, and no work for Go's collector, which would be all states'.
 func (s *State) openCollector() {
+	if s.opt.Sandbox {
+		lua51.SetCollector(s.State, func() { s.looks.now() }, func() int64 {
+			s.looks.now()
+			return s.InUse() + s.looks.holder.Account().Used()
+		})
+		return
+	}
 	lua51.SetCollector(s.State, s.looks.collect, func() int64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -1,8 +1,10 @@
 package luabind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -56,8 +58,8 @@ func (b *bounds) holderLimits() (out tensor.HolderLimits) {
 	if b.s.opt.confined() || l.Memory > 0 { // else the kernels are the program's own, which may open another state
 		out.Libraries = &metal.LibraryUser{}
 	}
-	if l.Arrays > 0 {
-		out.Memory = metal.NewAccount(l.Arrays, lua51.ErrLimit)
+	if l.Arrays > 0 || b.s.opt.Sandbox {
+		out.Memory = metal.NewAccount(cmp.Or(l.Arrays, math.MaxInt64/2), lua51.ErrLimit)
 	}
 	if l.Kernels > 0 || l.Time > 0 {
 		b.kernels = tensor.NewKernelTime(l.Kernels, errKernels, func() {

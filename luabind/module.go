@@ -188,6 +188,14 @@ func (s *State) openNames() {
 		}
 		return 0
 	})
+	s.Method(s.meta(streamKind), "__tostring", func(L *lua.LState) int {
+		st, ok := unwrap[*tensor.Stream](L.Get(1))
+		if !ok {
+			L.ArgError(1, "a stream expected")
+		}
+		L.Push(lua.LString(fmt.Sprintf("Stream(%v, %d)", st.Device(), streamIndex(s, st))))
+		return 1
+	})
 	s.Method(s.meta(streamKind), "__index", func(L *lua.LState) int {
 		st, _ := unwrap[*tensor.Stream](L.Get(1))
 		switch L.Get(2).String() {
@@ -195,7 +203,7 @@ func (s *State) openNames() {
 			L.Push(s.userdata(deviceKind, st.Device()))
 			return 1
 		case "index":
-			L.Push(lua.LNumber(st.Index()))
+			L.Push(lua.LNumber(streamIndex(s, st)))
 			return 1
 		}
 		return 0
@@ -244,21 +252,50 @@ func (m *module) addConstants() {
 
 // toWorkStream is toStream for work: where no GPU is open, what a script sends to mx.gpu runs on the default device,
 // whose kernels are the same. Questions about mx.gpu are answered truly.
-func toWorkStream(v lua.LValue) (*tensor.Stream, error) {
+func toWorkStream(s *State, v lua.LValue) (*tensor.Stream, error) {
 	gpu := tensor.DeviceID{Kind: tensor.GPU}
 	if d, ok := unwrap[tensor.DeviceID](v); ok && d == gpu && !isOpen(gpu) {
-		return tensor.DefaultStream(tensor.DefaultDevice())
+		return deviceStream(s, tensor.DefaultDevice())
 	}
-	return toStream(v)
+	return toStream(s, v)
+}
+
+// deviceStream is the default stream of a device: in a sandbox the state's own, where that is the device's.
+func deviceStream(s *State, d tensor.DeviceID) (*tensor.Stream, error) {
+	if s.own != nil && s.own.Device() == d {
+		return s.own, nil
+	}
+	st, err := tensor.DefaultStream(d)
+	if err == nil && s.own != nil && !slices.Contains(s.others, st) {
+		s.others = append(s.others, st)
+	}
+	return st, err
+}
+
+// ownStreams are the streams that a state in a sandbox uses. Without a device there are none.
+func ownStreams(s *State) []*tensor.Stream {
+	if s.own == nil {
+		return nil
+	}
+	return append([]*tensor.Stream{s.own}, s.others...)
+}
+
+// streamIndex is a stream's number: the program's, but in a sandbox one of the state's, since the program's says how
+// many states there have been.
+func streamIndex(s *State, st *tensor.Stream) int {
+	if s.own == nil {
+		return st.Index()
+	}
+	return slices.Index(s.others, st) + 1
 }
 
 // toStream turns a stream into itself, and a device into its default stream.
-func toStream(v lua.LValue) (*tensor.Stream, error) {
+func toStream(s *State, v lua.LValue) (*tensor.Stream, error) {
 	if st, ok := unwrap[*tensor.Stream](v); ok {
 		return st, nil
 	}
 	if d, ok := unwrap[tensor.DeviceID](v); ok {
-		st, err := tensor.DefaultStream(d)
+		st, err := deviceStream(s, d)
 		if err != nil {
 			return nil, fmt.Errorf("is %v: %w", d, err)
 		}

@@ -62,7 +62,7 @@ var streamRows = []row{
 			if a.s.stream != nil && a.s.stream.Device() == d {
 				return a.s.userdata(streamKind, a.s.stream)
 			}
-			st, err := tensor.DefaultStream(d)
+			st, err := deviceStream(a.s, d)
 			if err != nil {
 				a.fail("%w", err)
 			}
@@ -82,16 +82,19 @@ var streamRows = []row{
 			"the old default back, also after an error. Where no GPU is open, work for mx.gpu runs on the default device, " +
 			"here and wherever an operation is given a stream; mx.is_available(mx.gpu) tells.", call: withStream, through: true},
 	{name: "synchronize", sig: "stream:value?",
-		help: "Waits until a stream (none given: all) has done the work that it was given so far. " +
+		help: "Waits until a stream (none given: all, in a sandbox those of the script) has done the work that it was " +
+			"given so far. " +
 			"The first error of what this script handed over to mx.async_eval is raised, unless it was already.",
 		call: func(a *args) any {
 			var streams []*tensor.Stream
 			if a.raw[0] != lua.LNil {
-				st, err := toWorkStream(a.raw[0])
+				st, err := toWorkStream(a.s, a.raw[0])
 				if err != nil {
 					a.fail("stream %v", err)
 				}
 				streams = append(streams, st)
+			} else if a.s.own != nil { // others' work is none of its business
+				streams = ownStreams(a.s)
 			}
 			if err := tensor.Synchronize(a.s.Context(), streams...); err != nil {
 				a.s.raise(err)
@@ -105,7 +108,7 @@ var streamRows = []row{
 
 // setStream sets the state's stream; nil stands for the default one of the default device.
 func setStream(a *args) any {
-	st, err := toStream(a.raw[0])
+	st, err := toStream(a.s, a.raw[0])
 	if err != nil {
 		a.fail("%s %w", a.f.params[0].Name, err)
 	}
@@ -119,7 +122,7 @@ func setStream(a *args) any {
 // withStream runs a function with a stream as the state's default, which is put back also after an error.
 func withStream(a *args) any {
 	s := a.s
-	st, err := toWorkStream(a.raw[0])
+	st, err := toWorkStream(a.s, a.raw[0])
 	if err != nil {
 		a.fail("s %v", err)
 	}

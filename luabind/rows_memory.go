@@ -11,9 +11,19 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
-// memoryRow is a row of a figure of the default device's memory, in bytes.
+// memoryRow is a row of a figure of the default device's memory, in bytes. A script in a sandbox has that of its own
+// arrays, and the limit of these: it is not told what others hold, nor what is kept for all.
 func memoryRow(name, help string, figure func(st metal.Stats) int64) row {
 	return row{name: name, sig: "", help: help, call: func(a *args) any {
+		if a.s.opt.Sandbox {
+			// What is dead, and what work held that is done, counts no more, whenever the engine comes to it.
+			if err := tensor.Synchronize(a.s.Context(), ownStreams(a.s)...); err != nil {
+				a.s.raise(err)
+			}
+			a.s.looks.now()
+			own := a.s.looks.holder.Account()
+			return lua.LNumber(figure(metal.Stats{Active: own.Used(), Peak: own.Peak(), Limit: own.Limit()}))
+		}
 		return lua.LNumber(figure(a.device().Memory()))
 	}}
 }
@@ -31,24 +41,33 @@ func limitRow(name, help string, set func(d *metal.Device, n int64) int64) row {
 
 // memoryRows are the functions of memory and of the device's model.
 var memoryRows = []row{
-	memoryRow("get_active_memory", "The bytes that live arrays and queued work hold on the default device.",
+	memoryRow("get_active_memory", "The bytes that live arrays and queued work hold on the default device; in a "+
+		"sandbox, those of the script.",
 		func(st metal.Stats) int64 { return st.Active }),
 	memoryRow("get_peak_memory", "The most that get_active_memory was since the start or the last reset_peak_memory.",
 		func(st metal.Stats) int64 { return st.Peak }),
-	memoryRow("get_cache_memory", "The bytes that are kept for reuse and that clear_cache gives back.",
+	memoryRow("get_cache_memory", "The bytes that are kept for reuse and that clear_cache gives back; in a sandbox 0, "+
+		"as they are no script's own.",
 		func(st metal.Stats) int64 { return st.Cache }),
-	memoryRow("get_memory_limit", "The limit of active and cached bytes.",
+	memoryRow("get_memory_limit", "The limit of active and cached bytes; in a sandbox, that of the script's arrays.",
 		func(st metal.Stats) int64 { return st.Limit }),
 	limitRow("set_memory_limit", "Limits the bytes held on the default device, and gives the limit before. An allocation "+
 		"past the limit is an error that a script can catch.", (*metal.Device).SetMemoryLimit),
 	limitRow("set_cache_limit", "Limits the bytes kept for reuse, and gives the limit before; 0 keeps none.",
 		(*metal.Device).SetCacheLimit),
 	{name: "reset_peak_memory", sig: "", help: "Starts the count of get_peak_memory anew.", call: func(a *args) any {
+		if a.s.opt.Sandbox {
+			a.s.looks.holder.Account().ResetPeak()
+			return nil
+		}
 		a.device().ResetPeak()
 		return nil
 	}},
-	{name: "clear_cache", sig: "", help: "Gives the bytes kept for reuse back to the system.", call: func(a *args) any {
-		a.device().ClearCache()
+	{name: "clear_cache", sig: "", help: "Gives the bytes kept for reuse back to the system. A script in a " +
+		"sandbox has none.", call: func(a *args) any {
+		if !a.s.opt.Sandbox {
+			a.device().ClearCache()
+		}
 		return nil
 	}},
 	{name: "metal.is_available", sig: "", help: "Whether kernels can run: true wherever a device is open, as all run " +
@@ -75,7 +94,8 @@ var memoryRows = []row{
 			return a.infoOf(device)
 		}},
 	{name: "metal.library_cache", sig: "", help: "A table of the counters of compiled kernel libraries: hits, misses, " +
-		"evictions, size, capacity, pinned.", call: libraryCache},
+		"evictions, size, capacity, pinned. In a sandbox all are 0, as the libraries are no script's own.",
+		call: libraryCache},
 	{name: "metal.validate", sig: "on:bool=true", help: "Switches the validation of kernels on or off and says whether " +
 		"it was on: uninitialised memory, races, lost references and missing barriers are then errors.",
 		call: func(a *args) any {
@@ -204,7 +224,10 @@ func (a *args) infoOf(d *metal.Device) any {
 }
 
 func libraryCache(a *args) any {
-	st := a.device().LibraryStats()
+	var st metal.LibraryStats
+	if !a.s.opt.Sandbox {
+		st = a.device().LibraryStats()
+	}
 	return a.s.record(map[string]any{"hits": st.Hits, "misses": st.Misses, "evictions": st.Evictions, "size": st.Size,
 		"capacity": st.Cap, "pinned": st.Pinned})
 }

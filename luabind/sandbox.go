@@ -9,10 +9,10 @@ import (
 
 // shared are the functions of mx that change what all states of the program share, or tell of what others have in it.
 var shared = []string{
-	"check_nan", "clear_cache", "clear_streams", "disable_compile", "enable_compile", "memory.live", "metal.clear_cache",
-	"metal.reset_peak_memory", "metal.set_cache_limit", "metal.set_memory_limit", "metal.start_capture",
+	"check_nan", "clear_streams", "disable_compile", "enable_compile", "memory.live",
+	"metal.set_cache_limit", "metal.set_memory_limit", "metal.start_capture",
 	"metal.stop_capture", "metal.validate", "new_stream", "new_thread_local_stream", "new_thread_unsafe_stream",
-	"profile", "reset_peak_memory", "set_cache_limit", "set_memory_limit", "set_wired_limit", "timeline",
+	"profile", "set_cache_limit", "set_memory_limit", "set_wired_limit", "timeline",
 }
 
 // refuseShared has the functions that change the process refuse their calls.

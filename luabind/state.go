@@ -25,8 +25,9 @@ type State struct {
 	*lua51.State
 	opt    Options
 	random *random.State
-	stream *tensor.Stream // the default stream of ops; nil: the device's
-	own    *tensor.Stream // the stream of a state in a sandbox
+	stream *tensor.Stream   // the default stream of ops; nil: the device's
+	own    *tensor.Stream   // the stream of a state in a sandbox
+	others []*tensor.Stream // that such a state uses: of other devices
 
 	mx       *module
 	packages programPackages

@@ -11,6 +11,7 @@ type Account struct {
 	limit   int64
 	refusal error
 	used    atomic.Int64
+	peak    atomic.Int64
 }
 
 // NewAccount is an account of so many bytes. An allocation that does not fit, even after a collection, is an error that
@@ -22,6 +23,12 @@ func (a *Account) Limit() int64 { return a.limit }
 
 // Used is how many bytes are held, rounding included.
 func (a *Account) Used() int64 { return a.used.Load() }
+
+// Peak is the most bytes that were held since the start or the last ResetPeak.
+func (a *Account) Peak() int64 { return max(a.peak.Load(), a.Used()) }
+
+// ResetPeak has Peak begin anew, from what is held.
+func (a *Account) ResetPeak() { a.peak.Store(a.Used()) }
 
 // Near reports whether n bytes more would leave less than a quarter of the account free.
 func (a *Account) Near(n int64) bool { return a != nil && a.Used()+n > a.limit/4*3 }
@@ -49,8 +56,15 @@ func (a *Account) Check(n int64) error {
 
 // charge adds bytes, which may be negative.
 func (a *Account) charge(bytes int64) {
-	if a != nil {
-		a.used.Add(bytes)
+	if a == nil {
+		return
+	}
+	now := a.used.Add(bytes)
+	for bytes > 0 {
+		peak := a.peak.Load()
+		if now <= peak || a.peak.CompareAndSwap(peak, now) {
+			return
+		}
 	}
 }
 

@@ -56,6 +56,15 @@ func (b *Buffer) cost() int64 {
 	return b.blk.size
 }
 
+// charge is what the buffer costs its account: what its length asks for. That its memory may be a little more depends
+// on what others have left.
+func (b *Buffer) charge() int64 {
+	if b.blk.mapping != nil {
+		return 0
+	}
+	return sizeClass(b.length)
+}
+
 // Len is the length in bytes that was asked for.
 func (b *Buffer) Len() int64 { return b.length }
 

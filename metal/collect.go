@@ -325,5 +325,5 @@ func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) e
 	if failed != nil {
 		return failed
 	}
-	return p.tooLarge(n)
+	return p.tooLarge(n, r.account)
 }

@@ -44,6 +44,14 @@ func (o Origin) String() string {
 	return o.Op
 }
 
+// account is the origin's, which may be nil.
+func (o *Origin) account() *Account {
+	if o == nil {
+		return nil
+	}
+	return o.Account
+}
+
 // SetOrigin says what the buffer is used for from now on, and charges it to the origin's account whatever that holds.
 // An owner that it did not have gets it as it is: who says so lets that one see its bytes.
 func (b *Buffer) SetOrigin(o Origin) {
@@ -56,7 +64,7 @@ func (b *Buffer) SetOrigin(o Origin) {
 func (b *Buffer) Assign(o *Origin) bool {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
-	if o.Account != b.origin.Account && !o.Account.fits(b.cost()) {
+	if o.Account != b.origin.Account && !o.Account.fits(b.charge()) {
 		return false
 	}
 	b.assign(o)
@@ -68,9 +76,9 @@ func (b *Buffer) assign(o *Origin) {
 	if o.Owner != b.owner {
 		b.owner, b.mixed = o.Owner, true
 	}
-	b.origin.Account.charge(-b.cost())
+	b.origin.Account.charge(-b.charge())
 	b.origin = *o
-	b.origin.Account.charge(b.cost())
+	b.origin.Account.charge(b.charge())
 }
 
 // Origin is what SetOrigin said last.

@@ -193,8 +193,13 @@ func (d *Device) ResetPeak() {
 	p.mu.Unlock()
 }
 
-// tooLarge is the error of an allocation that does not fit. Called with mu held.
-func (p *pool) tooLarge(n int64) error {
+// tooLarge is the error of an allocation that does not fit. Called with mu held. Who has an account is not told what
+// others hold.
+func (p *pool) tooLarge(n int64, a *Account) error {
+	if a != nil {
+		return &noMemory{fmt.Errorf("[alloc] %s is more than the device has left for the script's arrays, which take %s",
+			formatBytes(n), formatBytes(a.Used()))}
+	}
 	how := "more than"
 	if n <= p.limit {
 		how = "more than what is left of"
@@ -229,7 +234,7 @@ func (p *pool) alloc(ctx context.Context, n int64, o *Origin, fill bool) (*Buffe
 	p.mu.Lock()
 	if n > p.limit || sizeClass(n) > p.limit {
 		defer p.mu.Unlock()
-		return nil, p.tooLarge(n)
+		return nil, p.tooLarge(n, o.account())
 	}
 	size := sizeClass(n)
 	wait := reclaim{until: p.completed + int64(p.pending)}
@@ -438,7 +443,7 @@ func (p *pool) free(b *Buffer) {
 		return
 	}
 	p.active -= b.cost()
-	b.origin.Account.charge(-b.cost())
+	b.origin.Account.charge(-b.charge())
 	p.live--
 	p.unlink(b)
 	if p.closed.Load() {

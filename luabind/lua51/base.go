@@ -40,7 +40,7 @@ func textOf(L *lua.LState, v lua.LValue) lua.LValue {
 	if n, ok := v.(lua.LNumber); ok {
 		return lua.LString(numberText(n))
 	}
-	return lua.LString(v.String())
+	return lua.LString(plainly(L, v))
 }
 
 // printer is print. toString gives the function that makes texts of values: nil is tostring as it was.

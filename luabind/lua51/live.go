@@ -32,6 +32,7 @@ func live(s *State, running *lua.LState) (bytes int64, spare []func()) {
 	for _, f := range s.folds {
 		m.bytes += KeyBytes * int64(len(f.hidden))
 	}
+	m.bytes += s.numbered.bytes()
 	for len(m.todo) > 0 {
 		last := len(m.todo) - 1
 		v := m.todo[last]

@@ -4,8 +4,8 @@ import lua "github.com/yuin/gopher-lua"
 
 // openSandbox takes away what scripts of strangers should not have: the debug library, which reads and changes any
 // function's variables and the metatables of strings; loadlib, search paths and string.dump, which only say that there
-// are files and bytecode; module, which writes globals; collectgarbage, by which a script would keep the whole program
-// at collecting. Files, processes and the environment come with Libraries only.
+// are files and bytecode; module, which writes globals; and what collectgarbage would do to
+// the whole program, and tell of it. Files, processes and the environment come with Libraries only.
 func openSandbox(s *State) {
 	if !s.opt.Sandbox {
 		return

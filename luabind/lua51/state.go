@@ -57,6 +57,7 @@ type State struct {
 
 	opt      Options
 	patterns map[patternKey]*pattern
+	numbered numbered       // the objects of a sandbox
 	seed     func(n uint64) // of math.random
 
 	passing map[uintptr]bool              // what Passes says yes to
