@@ -410,9 +410,6 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = m.expr(e.Expr)
-		if n, ok := e.Expr.(*ast.NumberExpr); ok && isZero(n) { // there is no minus zero
-			return n
-		}
 	case *ast.UnaryLenOpExpr:
 		e.Expr = m.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:
@@ -424,11 +421,6 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 		m.function(e)
 	}
 	return e
-}
-
-func isZero(n *ast.NumberExpr) bool {
-	v, ok := readNumber(n.Value, 10)
-	return ok && v == 0
 }
 
 func (m *mender) table(t *ast.TableExpr) {

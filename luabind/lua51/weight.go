@@ -126,14 +126,8 @@ func generated(chunk []ast.Stmt, name string) (proto *lua.FunctionProto, err err
 }
 
 // clip gives back the room for a thousand instructions that each function was made with, and has constructors without
-// keys make room for one key: without, the first key of a table makes gopher-lua take room for 32, of 2 KiB. Constants
-// that are zero get no sign, which arithmetic of gopher-lua does not keep either.
+// keys make room for one key: without, the first key of a table makes gopher-lua take room for 32, of 2 KiB.
 func clip(p *lua.FunctionProto) {
-	for i, v := range p.Constants {
-		if v == lua.LValue(lua.LNumber(0)) {
-			p.Constants[i] = lua.LNumber(0) // the compiler takes both zeros for one constant
-		}
-	}
 	p.Code = slices.Clone(p.Code)
 	for i, code := range p.Code {
 		if in := decode(code); in.op == lua.OP_NEWTABLE && in.c == 0 {
