@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -112,6 +113,22 @@ const kindsPrelude = `
 	end
 `
 
+// alone runs the test in a process of its own, whose heap is small so that collections take no time, and reports
+// whether this is another one.
+func alone(t *testing.T) bool {
+	const mark = "MLXLUA_TEST_ALONE"
+	if os.Getenv(mark) != "" {
+		return false
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$",
+		"-kinds="+kindsFor.String())
+	cmd.Env = append(os.Environ(), mark+"=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	return true
+}
+
 // resident is how much of the system's memory the process holds, in bytes.
 func resident() int64 {
 	if raw, err := os.ReadFile("/proc/self/statm"); err == nil {
@@ -164,6 +181,9 @@ func growth(figure func() int64, f func()) int64 {
 //
 //	go test ./luabind -run TestEveryKindCounts -kinds 10s -v -timeout 30m
 func TestEveryKindCounts(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	const limit, beside = 32 << 20, 64 << 20
 	long, figure := *kindsFor, resident
 	if long == 0 {
@@ -191,6 +211,9 @@ func TestEveryKindCounts(t *testing.T) {
 
 // TestKindsWeighWhatTheyTake: what is measured of each kind is what Go's heap grows by, within a factor of two.
 func TestKindsWeighWhatTheyTake(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	const many, noise = 1000, 300 << 10
 	heap := func() int64 {
 		runtime.GC()

@@ -38,6 +38,9 @@ var kernelBodies = map[string]string{
 // of two, and it comes back when the state is closed. Pages of machine code are beside the heap.
 func TestLibrariesWeighWhatTheyTake(t *testing.T) {
 	testdevice.NeedsCPU(t, "it is about machine code")
+	if alone(t) {
+		return
+	}
 	const many, noise, pages = 20, 200 << 10, 16 << 10
 	heap := func() int64 {
 		runtime.GC()
