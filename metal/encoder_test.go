@@ -176,9 +176,10 @@ func TestCopyAndFillErrors(t *testing.T) {
 
 func TestHazardsByHand(t *testing.T) {
 	f := drivertest.NewFake(drivertest.Kernel("rw", nil, "in:r", "out:w"), drivertest.Kernel("count", nil, "n:a"),
-		drivertest.Kernel("sneaky", nil, "in:rwc"))
+		drivertest.Kernel("mutable", nil, "in:rw"), drivertest.Kernel("constant", nil, "in:rwc"))
 	d := open(t, f, metal.DeviceOptions{})
-	p, count, sneaky := pipeline(t, d, "rw"), pipeline(t, d, "count"), pipeline(t, d, "sneaky")
+	p, count := pipeline(t, d, "rw"), pipeline(t, d, "count")
+	mutable, constant := pipeline(t, d, "mutable"), pipeline(t, d, "constant")
 	var b [4]*metal.Buffer
 	for i := range b {
 		b[i] = alloc(t, d, 64)
@@ -223,7 +224,11 @@ func TestHazardsByHand(t *testing.T) {
 			dispatch(t, cb, count, b[0].All())
 		}},
 		{"an input that the kernel writes", "d|d", func(cb *metal.CommandBuffer) {
-			dispatch(t, cb, sneaky, b[0].All())
+			dispatch(t, cb, mutable, b[0].All())
+			dispatch(t, cb, p, b[0].All(), b[1].All())
+		}},
+		{"an input whose writes would be faults", "dd", func(cb *metal.CommandBuffer) {
+			dispatch(t, cb, constant, b[0].All())
 			dispatch(t, cb, p, b[0].All(), b[1].All())
 		}},
 		{"copy and fill", "f|c|d|f", func(cb *metal.CommandBuffer) {
