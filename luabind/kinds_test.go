@@ -64,6 +64,7 @@ var memoryKinds = map[string]string{
 	"first elements":    `first(i)`,
 	"objects":           `{name = i, value = 2}`,
 	"fields":            `field(i)`,
+	"named lists":       `named({i})`,
 	"mixed":             `{i, i, i, a = 1, b = {}, [i] = 2}`,
 	"long lists":        `{` + strings.Repeat("i,", 500) + `}`,
 	"unpacked":          `{unpack(list)}`,
@@ -101,6 +102,7 @@ const kindsPrelude = `
 	local function captures(t) return function(x) return x * t[1] end end
 	local function first(i) local t = {} t[1] = i return t end
 	local function field(i) local t = {} t.a = i return t end
+	local function named(t) t.name = 1 return t end
 	local function stack(i)
 		local co = coroutine.wrap(function()
 			local function deep(...) return select("#", ...) end

@@ -110,7 +110,11 @@ func (m *Measure) inside(v lua.LValue) {
 		t := reflect.ValueOf(v).Elem()
 		m.bytes += TableBytes + ElementBytes*int64(t.Field(frameFields.array).Cap())
 		if keys := t.Field(frameFields.keys); keys.Cap() > 0 || keys.Len() > 0 {
-			m.bytes += roomyMap(keys.Len(), 32) + roomyMap(keys.Len(), 24) + ElementBytes*int64(keys.Cap())
+			names := roomyMap(keys.Len(), 32)
+			if t.Field(frameFields.array).Cap() > 0 { // perhaps the table was a list first
+				names = max(names, lateKeys)
+			}
+			m.bytes += names + roomyMap(keys.Len(), 24) + ElementBytes*int64(keys.Cap())
 		}
 		m.Value(v.Metatable)
 		v.ForEach(func(k, x lua.LValue) {
@@ -150,6 +154,9 @@ func (m *Measure) inside(v lua.LValue) {
 		m.thread(v)
 	}
 }
+
+// lateKeys is what the first named key of a list takes: see clip.
+const lateKeys = 2200
 
 // What code takes, in bytes.
 const (

@@ -293,6 +293,9 @@ func entryBytes(t *lua.LTable, key lua.LValue) int64 {
 		case !ok && t.RawGet(key) != lua.LNil:
 			return 0
 		case fields.Field(frameFields.keys).Len() == 0:
+			if fields.Field(frameFields.array).Cap() > 0 {
+				return firstKey + lateKeys
+			}
 			return firstKey
 		}
 		return KeyBytes

@@ -125,12 +125,13 @@ func generated(chunk []ast.Stmt, name string) (proto *lua.FunctionProto, err err
 	return proto, err
 }
 
-// clip gives back the room for a thousand instructions that each function was made with, and has constructors without
-// keys make room for one key: without, the first key of a table makes gopher-lua take room for 32, of 2 KiB.
+// clip gives back the room for a thousand instructions that each function was made with, and has empty constructors
+// make room for one key: without, the first key of a table makes gopher-lua take room for 32, of 2 KiB. Lists seldom
+// get keys, and pay nothing.
 func clip(p *lua.FunctionProto) {
 	p.Code = slices.Clone(p.Code)
 	for i, code := range p.Code {
-		if in := decode(code); in.op == lua.OP_NEWTABLE && in.c == 0 {
+		if in := decode(code); in.op == lua.OP_NEWTABLE && in.b == 0 && in.c == 0 {
 			p.Code[i] = code | 1<<9
 		}
 	}
