@@ -142,6 +142,7 @@ type stepKey struct {
 	op     *tensor.Op
 	attrs  any
 	stream *tensor.Stream
+	alike  bool // see tensor.SetBatchInvariant
 	in     string
 }
 
@@ -189,7 +190,7 @@ func (r *tracer) node(n *tensor.Node) {
 		r.refs[tensor.Value{Node: n}] = in[s.StandsFor()]
 		return
 	}
-	key := stepKey{n.Op(), n.Attrs(), n.Stream(), b.String()}
+	key := stepKey{n.Op(), n.Attrs(), n.Stream(), n.BatchInvariant(), b.String()}
 	alone := !n.CanMerge()
 	first, ok := r.known[key]
 	if !ok || alone {

@@ -152,6 +152,15 @@ func kept() int64 {
 	return int64(s[0].Value.Uint64())
 }
 
+// collected is Go's heap without its garbage.
+func collected() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // growth is how much a figure grows while f runs, at most.
 func growth(figure func() int64, f func()) int64 {
 	debug.FreeOSMemory()
@@ -217,13 +226,6 @@ func TestKindsWeighWhatTheyTake(t *testing.T) {
 		return
 	}
 	const many, noise = 1000, 300 << 10
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	for name, expr := range memoryKinds {
 		if name == "parts" { // of one text
 			continue
@@ -234,10 +236,10 @@ func TestKindsWeighWhatTheyTake(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 		run(kindsPrelude + `function make(n) for i = 1, n do kept[i] = ` + expr + ` end end make(10)`)
-		heapBefore, before := heap(), s.InUse()
+		heapBefore, before := collected(), s.InUse()
 		run(fmt.Sprintf("make(%d)", many))
 		s.looks.now()
-		took, measured := heap()-heapBefore, s.InUse()-before
+		took, measured := collected()-heapBefore, s.InUse()-before
 		t.Logf("%-18s takes %6d bytes, measured %6d", name, took/many, measured/many)
 		require.Less(t, took, 2*measured+noise, name)
 		require.Less(t, measured, 2*took+noise, name)

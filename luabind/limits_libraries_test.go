@@ -1,7 +1,6 @@
 package luabind
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
@@ -42,22 +41,15 @@ func TestLibrariesWeighWhatTheyTake(t *testing.T) {
 		return
 	}
 	const many, noise, pages = 20, 200 << 10, 16 << 10
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)
 	for name, body := range kernelBodies {
 		before, _ := dev.LibraryBytes()
 		s := New(Options{Sandbox: true})
 		require.NoError(t, runKernels(t, s, body, 0, 3))
-		took, use := heap(), s.looks.holder.Libraries().Use()
+		took, use := collected(), s.looks.holder.Libraries().Use()
 		require.NoError(t, runKernels(t, s, body, 100, many))
-		took = heap() - took
+		took = collected() - took
 		now := s.looks.holder.Libraries().Use()
 		require.Equal(t, use.Libraries+many, now.Libraries)
 		weighed := now.Bytes - use.Bytes

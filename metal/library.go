@@ -457,8 +457,8 @@ func without[K comparable](lists map[K][]*libEntry, k K, e *libEntry) {
 	lists[k] = s
 }
 
-// evict removes libraries that nobody waits for and no pending command buffer uses: those of nobody, and the least
-// recently used ones beyond the cap and the bytes. Called with mu held.
+// evict removes the least recently used libraries beyond the cap and the bytes that nobody waits for and no pending
+// command buffer uses. Called with mu held.
 func (c *libraryCache) evict() {
 	for el := c.lru.Back(); el != nil && (c.lru.Len() > c.stats.Cap || c.bytes > c.most); {
 		e := el.Value.(*libEntry)

@@ -1,7 +1,6 @@
 package metal
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -170,20 +169,18 @@ func (c *libraryCache) weigh(e *libEntry) {
 
 // bound keeps the libraries of one user within its part of a cache that is full. Called with mu held.
 func (c *libraryCache) bound(u *LibraryUser, but *libEntry) {
-	var own []*libEntry
-	bytes := int64(0)
+	own, bytes := map[*libEntry]bool{}, int64(0)
 	u.mu.Lock()
 	for e, of := range u.held {
 		if of == c && e.elem != nil && e.shares() == 1 {
-			own = append(own, e)
+			own[e] = e != but
 			bytes += e.bytes
 		}
 	}
 	u.mu.Unlock()
-	isOwn := func(e *libEntry) bool { return e != but && slices.Contains(own, e) }
 	for el := c.lru.Back(); el != nil && c.bytes > c.most && bytes > c.most/4; {
 		e := el.Value.(*libEntry)
-		if el = el.Prev(); isOwn(e) && e.idle() {
+		if el = el.Prev(); own[e] && e.idle() {
 			bytes -= e.bytes
 			c.remove(e)
 			c.stats.Evictions++

@@ -144,7 +144,8 @@ func (n *Node) Replay(c *Ctx, in []*Array) []*Array {
 	if c == nil {
 		c = &Ctx{Stream: n.stream, Place: n.Place()}
 	}
-	return handlesOf(apply(c, n.op, n.attrs, in))
+	first, others := apply(c, n.op, n.attrs, in)
+	return handlesOf(first.keepInvariant(n.alike), others)
 }
 
 // Replayed is a call without its inputs: what a replay makes again on others.
@@ -153,10 +154,14 @@ type Replayed struct {
 	Attrs  any
 	Stream *Stream // nil: the replay's
 	place  compactPlace
+	alike  bool // see SetBatchInvariant
 }
 
 // Replayed is the node's call.
-func (n *Node) Replayed() Replayed { return Replayed{n.op, n.attrs, n.stream, n.place} }
+func (n *Node) Replayed() Replayed { return Replayed{n.op, n.attrs, n.stream, n.place, n.alike} }
+
+// BatchInvariant reports whether the call was built under SetBatchInvariant.
+func (n *Node) BatchInvariant() bool { return n.alike }
 
 // Place is the line that made the call: zero where it is not known.
 func (k *Replayed) Place() Place { return k.place.place() }
@@ -173,6 +178,7 @@ func (k *Replayed) Into(c *Ctx, out, in []*Array) {
 		at.Place = c.Place
 	}
 	first, others := apply(&at, k.Op, k.Attrs, in)
+	first.keepInvariant(k.alike)
 	for i := range out {
 		out[i] = first
 	}

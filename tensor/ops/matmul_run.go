@@ -2,7 +2,6 @@ package ops
 
 import (
 	_ "embed"
-	"errors"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -44,26 +43,42 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	size := panels.Product{Run: r, DType: a.DType, Batch: batch, Rows: ma[0], Depth: ma[1], Cols: mb[1]}
 	p := &matrixProduct{size, split(a), split(b)}
 	p.fold()
-	few := p.Few()
-	ways := []func(a, b panels.Matrices) (bool, error){p.fewRows}
-	switch {
-	case few && p.Depth <= shallow:
-		ways = []func(a, b panels.Matrices) (bool, error){p.Tiny, p.Direct, p.fewRows}
-	case few && p.Cols >= leastDirect && p.Cols <= mostDirect && p.b.Step[1] == 1:
-		if done, err := p.Direct(p.a, p.b); done { // it looks at b alone
-			return err
-		}
-	case !few && p.PlaceFirst(p.a, p.b):
-		ways = []func(a, b panels.Matrices) (bool, error){p.InPlace, p.Direct, p.panels}
-	case !few:
-		ways = []func(a, b panels.Matrices) (bool, error){p.Direct, p.InPlace, p.panels}
+	if p.Few() {
+		return p.multiplyFew()
 	}
-	for _, way := range ways { // those of one list add up in one order
-		if done, err := way(p.a, p.b); done {
+	return p.multiplyMany()
+}
+
+// multiplyFew multiplies few rows, or few columns: in an order that depth, columns and the layout of b decide on.
+func (p *matrixProduct) multiplyFew() error {
+	inOrder := p.Depth <= shallow
+	if inOrder {
+		if done, err := p.Tiny(p.a, p.b); done {
 			return err
 		}
 	}
-	return errors.New("BUG: no kernel multiplies these")
+	if inOrder || p.Cols >= leastDirect && p.Cols <= mostDirect && p.b.Step[1] == 1 {
+		if done, err := p.Direct(p.a, p.b); done {
+			return err
+		}
+	}
+	return p.fewRows()
+}
+
+// multiplyMany multiplies many rows by many columns: all its ways add up in the order of depth.
+func (p *matrixProduct) multiplyMany() error {
+	if p.PlaceFirst(p.a, p.b) {
+		if done, err := p.InPlace(p.a, p.b); done {
+			return err
+		}
+	}
+	if done, err := p.Direct(p.a, p.b); done {
+		return err
+	}
+	if done, err := p.InPlace(p.a, p.b); done {
+		return err
+	}
+	return p.panels()
 }
 
 // fold makes one product of a batch whose matrices are multiplied by the same one and lie below each other.
@@ -96,17 +111,18 @@ var fewRowsKernels = kit.NewKernels[fewRowsVariant](panels.ArithmeticMSL, fewRow
 
 // fewRows multiplies the operand with few rows (or, if there are many, few columns) with the other one where that lies,
 // if its elements are neighbours along one of its dimensions; otherwise with a copy of it.
-func (p *matrixProduct) fewRows(a, b panels.Matrices) (done bool, err error) {
-	x, w, rows, cols, outRow, outCol := a, b, p.Rows, p.Cols, p.Cols, 1
+func (p *matrixProduct) fewRows() error {
+	x, w, rows, cols, outRow, outCol := p.a, p.b, p.Rows, p.Cols, p.Cols, 1
 	if !kit.Few(p.Run, p.Rows) {
-		x, w, rows, cols, outRow, outCol = b, a, p.Cols, p.Rows, 1, p.Cols
+		x, w, rows, cols, outRow, outCol = p.b, p.a, p.Cols, p.Rows, 1, p.Cols
 		x.Step[0], x.Step[1] = x.Step[1], x.Step[0]
 		w.Step[0], w.Step[1] = w.Step[1], w.Step[0]
 	}
 	dots := w.Step[0] == 1 && p.Depth > shallow || p.Depth == 1
 	if !dots && w.Step[1] != 1 && cols > 1 {
+		var err error
 		if w, err = p.copied(w, cols); err != nil {
-			return true, err
+			return err
 		}
 	}
 	k := fewRowsVariant{Elements: panels.ElementsOf(p.DType), dots: dots, unit: x.Step[1] == 1, split: 1, rows: 1}
@@ -127,7 +143,7 @@ func (p *matrixProduct) fewRows(a, b panels.Matrices) (done bool, err error) {
 	blocks := (rows + k.rows - 1) / k.rows
 	deep, err := p.Deep(p.Batch.Size(), blocks)
 	if err != nil {
-		return true, err
+		return err
 	}
 	dims := kit.Collapse(p.Batch, x.Strides, w.Strides)
 	params := kit.Params{}.Long(x.Step[0], x.Step[1], step, outRow, outCol).Uint(rows, p.Depth, cols, blocks, dims.N)
@@ -136,8 +152,8 @@ func (p *matrixProduct) fewRows(a, b panels.Matrices) (done bool, err error) {
 		over = kit.Simds(k.split, deep, k.split)
 		over.Threads.X = (cols + 32*k.cols - 1) / (32 * k.cols) * 32
 	}
-	return true, fewRowsKernels.Launch(p.Run, k, "few_rows", over, x.Arg(), w.Arg(), p.Out[0].Arg(), params.Arg(),
-		dims.Shape(), dims.Strides(0), dims.Strides(1))
+	return fewRowsKernels.Launch(p.Run, k, "few_rows", over, x.Arg(), w.Arg(), p.Out[0].Arg(), params.Arg(), dims.Shape(),
+		dims.Strides(0), dims.Strides(1))
 }
 
 // copied is a copy of w, depth by cols, in which columns are neighbours.
@@ -155,12 +171,13 @@ func (p *matrixProduct) copied(w panels.Matrices, cols int) (panels.Matrices, er
 }
 
 // panels packs both operands and multiplies them.
-func (p *matrixProduct) panels(a, b panels.Matrices) (done bool, err error) {
+func (p *matrixProduct) panels() error {
 	p.UsePairs()
+	b := p.b
 	b.Step[0], b.Step[1] = b.Step[1], b.Step[0]
-	pa, sa, err := p.Pack(a, p.Rows)
+	pa, sa, err := p.Pack(p.a, p.Rows)
 	if err != nil {
-		return true, err
+		return err
 	}
-	return true, p.MultiplyBy(pa, sa, b)
+	return p.MultiplyBy(pa, sa, b)
 }

@@ -22,10 +22,8 @@ type inPlaceVariant struct {
 var inPlaceKernels = kit.NewKernels[inPlaceVariant](ArithmeticMSL, kit.StridesMSL, inPlaceText)
 
 const (
-	// leastRows and leastCols are the fewest rows and columns that a SIMD-group makes.
-	leastRows, leastCols = 8, 32
-	// fewCols are so few columns that it pays to make leastCols of them, from panels.
-	fewCols = 9
+	// leastCols is the fewest columns that a SIMD-group makes.
+	leastCols = 32
 	// mostSpread is how many bytes along depth a matrix may take that is read across depth where it lies: what several
 	// SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
 	mostSpread = 3 << 20
@@ -71,7 +69,7 @@ func (p *Product) PlaceFirst(a, b Matrices) bool {
 // InPlace multiplies without packing an operand that can be read where it lies: a if its places along depth are
 // neighbours, or its rows are, b (depth by columns) if its columns are. It reports whether there was one.
 func (p *Product) InPlace(a, b Matrices) (done bool, err error) {
-	if d := p.DType; d.IsComplex() || kit.Accumulator(d) != d || p.Rows < leastRows || p.Cols < fewCols {
+	if d := p.DType; d.IsComplex() || kit.Accumulator(d) != d {
 		return false, nil
 	}
 	aStays := a.Step[1] == 1 && p.Info().Lanes >= fewestLanes || a.Step[0] == 1 && p.near(a.Step[1])
