@@ -71,11 +71,11 @@ func TestLibrariesCountForTheState(t *testing.T) {
 	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: limit}}})
 	defer s.Close()
 	libraries := s.looks.holder.Libraries()
-	for i := range 8 {
+	for i := 0; libraries.Made() <= 2*limit; i++ { // the bytes of a kernel differ by executor
+		require.Less(t, i, 100, "the kernels made do not count")
 		require.NoError(t, runKernels(t, s, kernelBodies["comments"], 20*i, 20))
 		require.Less(t, libraries.Use().Bytes, int64(limit))
 	}
-	require.Greater(t, libraries.Made(), int64(2*limit), "they were given up")
 	require.NoError(t, runKernels(t, s, kernelBodies["comments"], 0, 3))
 	_, err := s.Run(t.Context(), strings.NewReader(`local kept = {} for i = 1, 1e5 do kept[i] = {i} end`), "full")
 	require.ErrorContains(t, err, "the script's memory is full")
