@@ -63,3 +63,24 @@ func NeedsCPU(t testing.TB, why string) {
 		t.Skipf("on the CPU only: %s", why)
 	}
 }
+
+// other is the CPU under another identity.
+type other struct {
+	metal.Driver
+	info metal.Info
+}
+
+// Info is the CPU's but for the identity.
+func (o other) Info() metal.Info { return o.info }
+
+// otherIndex numbers the devices of NewOther among those of their kinds: the tests have no others of that number.
+const otherIndex = 99
+
+// NewOther is a driver for the CPU beside the tests' own. Where host is false it says that kernels run on other
+// processors than the host's, so that ops choose their plain kernels.
+func NewOther(host bool) metal.Driver {
+	o := other{Driver: soft.New(soft.Options{})}
+	o.info = o.Driver.Info()
+	o.info.Host, o.info.Index, o.info.ID = host, otherIndex, fmt.Sprintf("other:%v", host)
+	return o
+}

@@ -2,6 +2,7 @@ package ops
 
 import (
 	_ "embed"
+	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -11,8 +12,14 @@ import (
 //go:embed few_rows.metal
 var fewRowsText string
 
+//go:embed matmul.metal
+var matmulText string
+
 // shallow is the most depth of which every kernel adds products up in their order: so many fill no SIMD-group.
 const shallow = 16
+
+// leastRuns is the least depth that is cut into runs where few rows are multiplied by a matrix that lies by rows.
+const leastRuns = 512
 
 // leastDirect and mostDirect are the fewest and the most columns of a small matrix that a kernel for those multiplies
 // any number of rows with.
@@ -43,13 +50,27 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	size := panels.Product{Run: r, DType: a.DType, Batch: batch, Rows: ma[0], Depth: ma[1], Cols: mb[1]}
 	p := &matrixProduct{size, split(a), split(b)}
 	p.fold()
+	return p.run()
+}
+
+// run multiplies by kernels for the host's processors where kernels run on these, elsewhere by the plain one: in one
+// order, which the device has no part in.
+func (p *matrixProduct) run() error {
+	if p.Info().Host {
+		return p.runOnHost()
+	}
+	return p.plain()
+}
+
+// runOnHost chooses a kernel by what is quickest on processors with caches and wide registers.
+func (p *matrixProduct) runOnHost() error {
 	if p.Few() {
 		return p.multiplyFew()
 	}
 	return p.multiplyMany()
 }
 
-// multiplyFew multiplies few rows, or few columns: in an order that depth, columns and the layout of b decide on.
+// multiplyFew multiplies few rows, or few columns.
 func (p *matrixProduct) multiplyFew() error {
 	inOrder := p.Depth <= shallow
 	if inOrder {
@@ -57,7 +78,7 @@ func (p *matrixProduct) multiplyFew() error {
 			return err
 		}
 	}
-	if inOrder || p.Cols >= leastDirect && p.Cols <= mostDirect && p.b.Step[1] == 1 {
+	if inOrder || p.narrow() {
 		if done, err := p.Direct(p.a, p.b); done {
 			return err
 		}
@@ -79,6 +100,61 @@ func (p *matrixProduct) multiplyMany() error {
 		return err
 	}
 	return p.panels()
+}
+
+// plainVariant chooses a plain kernel.
+type plainVariant struct {
+	panels.Elements
+	panels.Order
+}
+
+var plainKernels = kit.NewKernels[plainVariant](panels.ArithmeticMSL, panels.DotMSL, kit.StridesMSL, matmulText)
+
+// plain multiplies by the kernel that any device can run.
+func (p *matrixProduct) plain() error {
+	v := plainVariant{panels.ElementsOf(p.DType), p.order()}
+	deep, over := p.Batch.Size(), kit.Grid{}
+	if v.Lanes {
+		var err error
+		if deep, err = p.Deep(deep, p.Rows); err != nil {
+			return err
+		}
+		over = kit.Simds(p.Cols, deep, 8)
+	} else {
+		over = kit.Tiles(p.Cols, p.Rows, deep)
+	}
+	if err := kit.CheckCount(max(deep, p.Rows, p.Cols), math.MaxUint32, "matrices, rows or columns"); err != nil {
+		return err
+	}
+	dims := kit.Collapse(p.Batch, p.a.Strides, p.b.Strides)
+	params := kit.Params{}.Long(p.a.Step[:]...).Long(p.b.Step[:]...).Uint(p.Rows, p.Depth, p.Cols, dims.N)
+	return plainKernels.Launch(p.Run, v, "matmul", over, p.a.Arg(), p.b.Arg(), p.Out[0].Arg(), params.Arg(), dims.Shape(),
+		dims.Strides(0), dims.Strides(1))
+}
+
+// order is how the products of an element are added up: in the order of depth where rows and columns are many, or where
+// a SIMD-group would find little to share; else as the matrix that few rows (or columns) are multiplied by is best
+// read.
+func (p *matrixProduct) order() panels.Order {
+	if !p.Few() || p.Depth <= shallow || p.narrow() && p.Small() {
+		return panels.Order{}
+	}
+	along := p.b.Step[0]
+	if !kit.Few(p.Run, p.Rows) {
+		along = p.a.Step[1]
+	}
+	switch {
+	case along == 1:
+		return panels.Order{Lanes: true}
+	case p.Depth >= leastRuns:
+		return panels.Order{Runs: 8}
+	}
+	return panels.Order{}
+}
+
+// narrow reports whether b is a matrix of few columns that lies by rows.
+func (p *matrixProduct) narrow() bool {
+	return p.Cols >= leastDirect && p.Cols <= mostDirect && p.b.Step[1] == 1
 }
 
 // fold makes one product of a batch whose matrices are multiplied by the same one and lie below each other.
@@ -118,23 +194,22 @@ func (p *matrixProduct) fewRows() error {
 		x.Step[0], x.Step[1] = x.Step[1], x.Step[0]
 		w.Step[0], w.Step[1] = w.Step[1], w.Step[0]
 	}
-	dots := w.Step[0] == 1 && p.Depth > shallow || p.Depth == 1
+	order := p.order()
+	dots := order.Lanes || p.Depth == 1
 	if !dots && w.Step[1] != 1 && cols > 1 {
 		var err error
 		if w, err = p.copied(w, cols); err != nil {
 			return err
 		}
 	}
-	k := fewRowsVariant{Elements: panels.ElementsOf(p.DType), dots: dots, unit: x.Step[1] == 1, split: 1, rows: 1}
+	k := fewRowsVariant{Elements: panels.ElementsOf(p.DType), dots: dots, unit: x.Step[1] == 1, split: max(order.Runs, 1),
+		rows: 1}
 	for k.rows < min(rows, 8) {
 		k.rows *= 2
 	}
 	k.cols = max(8/k.rows, 2)
 	if dots {
 		k.cols = min(k.cols, 4)
-	}
-	if !dots && p.Depth >= 512 {
-		k.split = 8
 	}
 	step := w.Step[0]
 	if dots {

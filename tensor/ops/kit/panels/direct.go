@@ -25,14 +25,14 @@ const (
 	manySimds  = 64      // SIMD-groups that are enough for every processor
 )
 
-// small reports whether b is so small that Direct reads it where it lies.
-func (p *Product) small() bool {
+// Small reports whether b is so small that Direct reads it where it lies.
+func (p *Product) Small() bool {
 	return p.Depth*p.Cols <= small && (p.Cols <= narrow || max(p.Rows, p.Cols) <= 2*narrow)
 }
 
 // Direct multiplies small matrices without packing them, if b's are such.
 func (p *Product) Direct(a, b Matrices) (done bool, err error) {
-	if !p.small() {
+	if !p.Small() {
 		return false, nil
 	}
 	v := directVariant{Elements: ElementsOf(p.DType), whole: p.Cols >= 32, turn: b.Step[1] != 1}
