@@ -39,6 +39,7 @@ var nestedFile = flag.String("nested", "testdata/nested.txt",
 
 // TestNestedTransforms makes calls of random nested transforms (vmap of grad of compile ...), which MLX answered.
 func TestNestedTransforms(t *testing.T) {
+	brief.OnlyValues(t)
 	s := newTestState(t)
 	_, err := s.Run(t.Context(), strings.NewReader("weights = {require('mx').array(1.5)}"), "nested")
 	require.NoError(t, err)

@@ -116,6 +116,7 @@ func TestModelsUnderValidation(t *testing.T) {
 
 // Validation finds nothing in a mixture of experts whose weights are stacked by the evaluation that uses them.
 func TestLazyExpertsUnderValidation(t *testing.T) {
+	brief.OnlyValues(t)
 	withDevice(t, metal.DeviceOptions{Validate: true})
 	folder, err := filepath.Abs("testdata/lm")
 	require.NoError(t, err)

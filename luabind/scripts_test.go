@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -67,7 +68,6 @@ func newTestState(t *testing.T) *State {
 	return s
 }
 
-// Each script asserts what docs/lua.md says, and more.
 // onlyOnCPU are scripts that ask for what only the CPU's device is.
 var onlyOnCPU = map[string]string{
 	"async.lua":   "it waits for the streams of mx.cpu",
@@ -75,6 +75,11 @@ var onlyOnCPU = map[string]string{
 	"guarded.lua": "what a checkpoint gives lies in the file's pages",
 }
 
+// onlyValues are scripts that take long and compare values that one goroutine computes after the other.
+var onlyValues = map[string]bool{"captures.lua": true, "compile_state.lua": true, "compile_train.lua": true,
+	"errors.lua": true, "lm_delta.lua": true, "optimizers.lua": true, "train.lua": true}
+
+// Each script asserts what docs/lua.md says, and more.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.lua")
 	require.NoError(t, err)
@@ -83,6 +88,9 @@ func TestScripts(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".lua"), func(t *testing.T) {
 			if why := onlyOnCPU[filepath.Base(file)]; why != "" {
 				testdevice.NeedsCPU(t, why)
+			}
+			if onlyValues[filepath.Base(file)] {
+				brief.OnlyValues(t)
 			}
 			s := newTestState(t)
 			_, err := s.RunFile(context.Background(), file)

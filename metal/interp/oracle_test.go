@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/launch"
@@ -193,6 +194,9 @@ func TestRandomPrograms(t *testing.T) {
 	n, faults, equal := uint64(*programs), 0, 0
 	if testing.Short() {
 		n /= 4
+	}
+	if brief.Run() {
+		n /= 4 // they run one after the other
 	}
 	for seed := range n {
 		c := kerneltest.New(seed, kerneltest.Threads)
