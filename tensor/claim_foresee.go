@@ -2,13 +2,6 @@ package tensor
 
 import "slices"
 
-// fallible is a node that may fail, though its call was right.
-type fallible struct {
-	node   *Node
-	checks []indexCheck // which are all that can fail; none: it may fail in another way
-	apart  bool         // in an outlook: its evaluation does not wait for this one, or nobody has asked for it
-}
-
 // indexCheck is that the integers of a value are right by the numbers of a Bounds rule. Calls that check the same fail
 // alike.
 type indexCheck struct {
@@ -16,63 +9,77 @@ type indexCheck struct {
 	bound Ints
 }
 
-// foresee notes a claimed task that may fail, and what it computes new values of. Called with schedMu held.
-func (j *job) foresee(t *task) {
-	if t.mayFail() {
-		var checks []indexCheck
-		if changes.n.Load() > 0 {
-			checks = t.indexChecks()
-		}
-		j.fallible = append(j.fallible, fallible{node: t.node, checks: checks})
+// foresee notes a claimed task that may fail, and what it computes new values of. Lost says that what it reads has
+// failed. Called with schedMu held.
+func (j *job) foresee(t *task, lost bool) {
+	if lost || t.mayFail() && !t.checkedBefore() {
+		j.fallible = append(j.fallible, t.node)
 	}
-	if ch := t.node.changes.Load(); ch != nil { // which may end meanwhile
-		j.changed(ch.new)
+	ch := t.node.changes.Load()
+	if ch == nil { // they may end meanwhile
+		return
+	}
+	for _, c := range ch.new {
+		if !slices.Contains(j.changes, c) {
+			j.changes = append(j.changes, c)
+		}
 	}
 }
 
-// changed notes that the job claims new values of changes.
-func (j *job) changed(list []*Change) {
-	for _, c := range list {
-		if !slices.Contains(j.changes, c) {
-			j.changes = append(j.changes, c)
-			c.involve(j)
+// checkedBefore reports whether tasks that the job has claimed before check all that can fail in this one: it fails
+// only if they do, as a gradient that checks again what its function has checked. Else it notes what this one checks.
+// Called with schedMu held.
+func (t *task) checkedBefore() bool {
+	if t.node.op.bounds == nil || changes.n.Load() == 0 {
+		return false
+	}
+	specs := make([]Spec, len(t.in))
+	for i, v := range t.in {
+		specs[i] = v.Spec()
+	}
+	bounds, known := t.node.op.bounds(specs, t.node.attrs, nil), true
+	for i, v := range t.indices() {
+		if k := (indexCheck{v, bounds[i]}); !slices.Contains(claimScratch.checks, k) {
+			claimScratch.checks, known = append(claimScratch.checks, k), false
 		}
 	}
+	return known
 }
 
 // unforeseen are the job's own nodes that may fail, until it is over.
-func (j *job) unforeseen() []fallible {
+func (j *job) unforeseen() []*Node {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.fallible
 }
 
-// mayFail reports whether a node may fail: it is computed in Go, or checks indices, or is a user's kernel, which may
-// write out of its bounds.
-func (t *task) mayFail() bool {
-	p := t.node.op
+// mayFail reports whether the task may fail, though its call was right.
+func (t *task) mayFail() bool { return t.node.op.mayFail(t.node.attrs, len(t.in), t.from) }
+
+// indices are the inputs of a task that are indices.
+func (t *task) indices() []Value {
+	return t.in[t.node.op.indicesFrom(t.node.attrs, len(t.in)):t.from]
+}
+
+// mayFail reports whether a call of so many inputs, of which the first are read, may fail when it is computed: in Go,
+// or by its indices, or as a user's kernel, which may write out of its bounds.
+func (p *Op) mayFail(attrs any, in, reads int) bool {
 	switch {
 	case p.host != nil:
 		return !p.sure
 	case p.partial:
 		return true
 	}
-	return p.indicesFrom != nil && p.indicesFrom(t.node.attrs, len(t.in)) < t.from
+	return p.indicesFrom != nil && p.indicesFrom(attrs, in) < reads
 }
 
-// indexChecks are the checks of a task, where they are all that can fail.
-func (t *task) indexChecks() (checks []indexCheck) {
-	p := t.node.op
-	if p.bounds == nil {
-		return nil
+// cannotFail reports whether neither a node nor what it depends on may fail any more, when it is made.
+func cannotFail(n *Node) bool {
+	reads := n.specFrom(len(n.in))
+	for _, v := range n.in[:reads] {
+		if !v.Node.sure && v.Node.now() != Ready {
+			return false
+		}
 	}
-	specs := make([]Spec, len(t.in))
-	for i, v := range t.in {
-		specs[i] = v.Spec()
-	}
-	first := p.indicesFrom(t.node.attrs, len(t.in))
-	for i, n := range p.bounds(specs, t.node.attrs, nil) {
-		checks = append(checks, indexCheck{t.in[first+i], n})
-	}
-	return checks
+	return !n.op.mayFail(n.attrs, len(n.in), reads)
 }

@@ -26,8 +26,8 @@ type job struct {
 
 	stopped atomic.Bool // nothing more of it is recorded, and what has not run is undone; set with jobs held
 
-	changes  []*Change  // that it computes new values of; of claiming
-	fallible []fallible // its nodes that may fail; of claiming
+	changes  []*Change // that it computes new values of; of claiming
+	fallible []*Node   // that it has claimed and that may fail; of claiming
 
 	// Guarded by jobs:
 	deps       []*job // evaluations whose results this one waits for
@@ -160,6 +160,31 @@ func (j *job) noted() map[*Node]error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.checked
+}
+
+// failed reports whether something of the job has failed so far.
+func (j *job) failed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err != nil
+}
+
+// withDeps lists the job and those that it waits for. Called with schedMu held.
+func (j *job) withDeps() []*job {
+	jobs.Lock()
+	defer jobs.Unlock()
+	claimID++
+	j.visited = claimID
+	all := []*job{j}
+	for i := 0; i < len(all); i++ {
+		for _, d := range all[i].deps {
+			if !d.settled && d.visited != claimID {
+				d.visited = claimID
+				all = append(all, d)
+			}
+		}
+	}
+	return all
 }
 
 // fail notes an error of the job's.

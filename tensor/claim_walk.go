@@ -21,6 +21,7 @@ type frame struct {
 var claimScratch struct {
 	frames []frame
 	segs   []*segment
+	checks []indexCheck // of the job's tasks so far: see checkedBefore
 }
 
 // claim turns the lazy nodes that the job's roots depend on into scheduled ones, each after those that it reads, and
@@ -63,6 +64,7 @@ func (j *job) claim() {
 				seg = &segment{job: j, stream: n.runs, first: len(tasks)}
 				segs = append(segs, seg)
 			}
+			lost := false
 			for _, v := range n.in[:reads] {
 				in := v.Node
 				if in.seenBy == claimID {
@@ -72,12 +74,13 @@ func (j *job) claim() {
 					in.seg.job.visited = claimID
 					deps = append(deps, in.seg.job)
 				} else if in.now() == Failed {
+					lost = true
 					doubtChanges(n, in.id)
 				}
 			}
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)
 			tasks = append(tasks, task{n, n.in, reads})
-			j.foresee(&tasks[len(tasks)-1])
+			j.foresee(&tasks[len(tasks)-1], lost)
 			n.state.Store(int32(Scheduled))
 			n.yieldInputs(&tasks[len(tasks)-1])
 		}
@@ -113,7 +116,7 @@ func (j *job) claim() {
 	if len(segs) == 0 {
 		spareTasks.put(tasks)
 	}
-	w.frames, w.segs = emptied(frames[:deepest]), emptied(segs)
+	w.frames, w.segs, w.checks = emptied(frames[:deepest]), emptied(segs), emptied(w.checks)
 }
 
 // askWaiter is how many steps of a walk stand between two looks at the waiter's context.

@@ -86,7 +86,7 @@ func (b *batch) settle() {
 		c.end()
 	}
 	if stop != nil && errors.Is(stop.Cause, metal.ErrSkipped) {
-		b.job.halt()
+		b.job.halt(stop.Cause)
 	}
 	for i := range b.gates {
 		if p := &b.gates[i]; p.open(stop) {

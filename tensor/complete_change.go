@@ -10,29 +10,29 @@ import (
 
 // Change is that new values take the place of old ones in what a program holds, as those of a training step do. The
 // program drops the old ones, and their memory is the new ones'. But should computing the new ones fail the program
-// wants the old ones back. So they are kept until what may fail has not:
+// wants the old ones back. So a change counts as a reader of the old values: nobody gives their memory back until the
+// new ones are there.
 //
-//   - A change counts as a reader of the old values: nobody gives their memory back.
-//   - Their memory serves later calls only when all calls are recorded that were made before the change and can fail;
-//     or have run, where nobody has asked for the new values that need them, or another evaluation computes these. The
-//     later calls' commands are behind a gate (metal.Encoder.Gate), which looks at words where checks and failed
-//     commands leave a note: it is open if nothing has failed so far. Then the old values are gone, and the change is
-//     over once the gate's command buffer has ended. Else the evaluation is stopped there; what has not run is undone.
-//   - A change is doubted when a call has failed that was made before it. Then the old values are never written over.
+// An evaluation may write over them earlier where it computes all new values, or what it waits for does, or they cannot
+// fail (Node.sure): then it knows of all that may fail. As soon as that is recorded, the commands that follow may be
+// behind a gate (metal.Encoder.Gate), which looks at words where checks and failed commands leave a note: it is open
+// if nothing has failed. Then the old values are gone, and the change is over once the gate's command buffer has
+// ended. Else the evaluation is stopped there; what has not run is undone. On a device that does not skip commands
+// there are no gates.
 //
-// What can fail is known when an evaluation is claimed: calls on the host, those that check indices, and users'
-// kernels. What fails in another way after the gate has opened takes the old values with it.
+// What may fail are calls on the host, those that check indices, and users' kernels. What fails in another way after
+// the gate has opened takes the old values with it.
 type Change struct {
 	made     uint64 // the last node before the change
 	holder   *Holder
 	old, new []Value
 
 	over    atomic.Bool // the old values are not kept any more
-	doubted atomic.Bool
+	doubted atomic.Bool // a call has failed that was made before it, or there was no memory: no gate is made any more
 
 	mu   sync.Mutex
 	root uint64 // of doubts: the first node that has failed
-	jobs []*job // that have claimed a new value, or have a gate, and are not over
+	jobs []*job // that have a gate for it, and are not over
 }
 
 // nodeChanges are the changes that a node's outputs are old and new values of. They are not changed: see alterChanges.
@@ -264,15 +264,12 @@ func (c *Change) ranOut() (bool, uint64) {
 func (c *Change) Made() uint64 { return c.made }
 
 // Undo gives the old arrays back, in the order of NewChange, if they are still there, and ends the change; one that was
-// freed before is nil. It waits for evaluations of the new ones, or ctx.
+// freed before is nil. It waits for evaluations that may write over them, or ctx.
 func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
 	c.mu.Lock()
-	c.doubted.Store(true) // no gate opens any more, and none is made
+	c.doubted.Store(true)
 	jobs := slices.Clone(c.jobs)
 	c.mu.Unlock()
-	for _, j := range jobs {
-		j.halt() // a gate of its that is not open yet stays shut
-	}
 	for _, j := range jobs {
 		if j.waitEnd(ctx) != nil {
 			return nil, false
@@ -294,8 +291,8 @@ func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
 
 // revive makes an array of a value that its holder may not reach any more.
 func (v Value) revive() *Array {
-	v.keep()
 	n := v.Node
+	defer v.keep()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := &n.out[v.Out]
@@ -323,7 +320,7 @@ func (j *job) evaluated() {
 	}
 }
 
-// involve notes that a job claims a new value, or has a gate. It reports whether the change is not doubted.
+// involve notes that a job has a gate. It reports whether the change is not doubted.
 func (c *Change) involve(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -339,18 +336,16 @@ func (c *Change) Doubted() bool { return c.doubted.Load() }
 // Settled reports whether some of the new values have been computed, and the others were not asked for. Sure says that
 // computing these will not fail.
 func (c *Change) Settled() (settled, sure bool) {
-	some := false
+	sure = true
 	for _, v := range c.new {
 		switch s := v.Node.State(); {
 		case s == Ready:
-			some = true
+			settled = true
 		case s == Scheduled || v.wrong():
 			return false, false
+		case s == Lazy:
+			sure = sure && v.Node.sure
 		}
 	}
-	if !some {
-		return false, false
-	}
-	o := look(c, nil)
-	return true, !o.dim && !slices.ContainsFunc(o.behind, func(f fallible) bool { return f.node.now() != Ready })
+	return settled, settled && sure
 }

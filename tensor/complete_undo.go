@@ -123,6 +123,15 @@ func (j *job) stopAll(cause error) {
 	j.stop(cause)
 }
 
+// halt is stopAll for who holds neither schedMu nor jobs.
+func (j *job) halt(cause error) {
+	schedMu.Lock()
+	defer schedMu.Unlock()
+	jobs.Lock()
+	defer jobs.Unlock()
+	j.stopAll(cause)
+}
+
 // stop has nothing more of the job recorded, and its commands interrupted. Called with jobs held.
 func (j *job) stop(cause error) {
 	j.stopped.Store(true)

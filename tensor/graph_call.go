@@ -49,6 +49,7 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Arra
 			return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 		}
 	}
+	n.sure = cannotFail(n)
 	n.id = nodeIDs.Add(1)
 	n.adopt(c.Holder)
 	result = n.array(0)

@@ -47,7 +47,7 @@ type Node struct {
 	slot     int32      // its index in seg
 	taskDone bool       // its task reads in no more
 	alike    bool       // its products have one order of sums for all rows: see SetBatchInvariant
-	sure     bool       // nothing behind it may fail, while it is lazy; guarded by schedMu
+	sure     bool       // it cannot fail, nor can what it depends on: see cannotFail; not changed
 	stream   *Stream
 	runs     *Stream // where it runs, once it is claimed: stream, or the default one of that time
 	seenBy   uint64  // the walk that saw it last; guarded by schedMu

@@ -37,6 +37,12 @@ func (v Value) unheld(p proof) bool {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return v.unheldLocked(p)
+}
+
+// unheldLocked is unheld with the node's mu held, of one that is in no open trace.
+func (v Value) unheldLocked(p proof) bool {
+	n := v.Node
 	o := &n.out[v.Out]
 	return o.dead || p.unreachable(n, v.Out) || o.weak && o.handle.Value() == nil
 }

@@ -97,8 +97,7 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 			continue
 		}
-		// In this order: without a handle no host view opens any more, and what may be spent is behind a gate from now on.
-		if !rec.lastRead(v, members) || !st.writable(rec.s) || !rec.gates.maySpend(v) {
+		if !rec.mayOverwrite(v, st, members) {
 			continue
 		}
 		o.buf.SetOrigin(out.Node.origin(0))
@@ -108,6 +107,13 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 		return true
 	}
 	return false
+}
+
+// mayOverwrite reports whether the members may write over a value that lies in st: nothing reads it after them. In this
+// order: without a handle no host view opens any more, what may be spent is behind a gate from now on, and an undoing
+// that was faster has given it a handle.
+func (rec *recorder) mayOverwrite(v Value, st *storage, members []int32) bool {
+	return rec.lastRead(v, members) && st.writable(rec.s) && rec.gates.maySpend(v) && v.unheld(rec.job.proof)
 }
 
 // lastRead reports whether nothing reads the value after the members have. Who asked for it and let go of it does not.

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 	"sync"
 
@@ -12,22 +11,27 @@ import (
 // gates are a recorder's gates for changes: what is recorded behind them may write over what changes keep.
 type gates struct {
 	rec      *recorder
-	updating *Node        // it is to be changed in place, and its checks are recorded
-	gated    []*Change    // changes that what is recorded next is behind a gate of
-	kept     []Value      // that nothing reads any more, but for changes
-	ahead    []*Node      // whose indices are checked, though they are recorded later
-	outlooks []outlook    // of changes that were asked for
-	known    []indexCheck // scratch of foreseen, and so is:
-	open     []fallible
+	skips    bool    // the device does, and so may have gates
+	updating *Node   // it is to be changed in place, and its checks are recorded
+	kept     []Value // that nothing reads any more, but for changes
+	changes  []gated // that were asked for
+	jobs     []*job  // the segment's and those that it waits for, once somebody has asked
+	fallible []*Node // what may fail in them, and is not known to be recorded
+}
+
+// gated is a change of whose old values something is to be written over.
+type gated struct {
+	*Change
+	whole bool // all its new values are computed in these jobs, or are there, or cannot fail
+	made  bool // the gate is: what is recorded next is behind it
 }
 
 // endSegment forgets what is a segment's.
 func (g *gates) endSegment() {
-	clear(g.gated)
 	clear(g.kept)
-	clear(g.ahead)
-	clear(g.outlooks)
-	g.gated, g.kept, g.ahead, g.outlooks = g.gated[:0], g.kept[:0], g.ahead[:0], g.outlooks[:0]
+	clear(g.changes)
+	clear(g.fallible)
+	g.kept, g.changes, g.jobs, g.fallible = g.kept[:0], g.changes[:0], nil, g.fallible[:0]
 }
 
 // maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
@@ -38,36 +42,139 @@ func (g *gates) maySpend(v Value) bool {
 	if ch == nil {
 		return true
 	}
-	for _, o := range ch.old {
-		if o.out == v.Out && !g.mayGate(o.change) {
-			return false
-		}
-	}
-	for _, o := range ch.old {
-		if o.out == v.Out && !g.gate(o.change) {
-			return false
+	for _, ask := range []func(*Change) bool{g.mayGate, g.gate} {
+		for _, o := range ch.old {
+			if o.out == v.Out && !o.change.Over() && !ask(o.change) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// mayGate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail, or may
-// be.
-func (g *gates) mayGate(c *Change) bool {
-	switch {
-	case c.Over():
-		return true
-	case g.rec.plan.single || c.doubted.Load():
-		return false
+// change is what the segment knows of a change.
+func (g *gates) change(c *Change) *gated {
+	if g.jobs == nil {
+		schedMu.Lock()
+		g.jobs = g.rec.job.withDeps()
+		schedMu.Unlock()
+		for _, j := range g.jobs {
+			g.fallible = append(g.fallible, j.unforeseen()...)
+		}
 	}
-	return slices.Contains(g.gated, c) || g.foreseen(c)
+	i := slices.IndexFunc(g.changes, func(o gated) bool { return o.Change == c })
+	if i < 0 {
+		i = len(g.changes)
+		whole := !slices.ContainsFunc(c.new, func(v Value) bool { return !g.computes(v) })
+		g.changes = append(g.changes, gated{Change: c, whole: whole})
+	}
+	return &g.changes[i]
 }
 
-// gate makes such a gate, if there is none. It reports false where the change is doubted meanwhile, or there is no way
+// computes reports whether the jobs compute a value, or nobody needs to, or whoever does cannot fail.
+func (g *gates) computes(v Value) bool {
+	n := v.Node
+	switch n.now() {
+	case Ready:
+		return true
+	case Failed:
+		return !v.wrong()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sure || n.seg != nil && slices.Contains(g.jobs, n.seg.job)
+}
+
+// mayGate reports whether what is recorded from now on is behind a gate that opens when the change cannot fail, or may
+// be: the jobs compute all that it needs, and what may fail is recorded. What checks no more than indices is checked
+// now, though its call is recorded later.
+func (g *gates) mayGate(c *Change) bool {
+	if g.rec.plan.single || !g.skips || c.doubted.Load() {
+		return false
+	}
+	o := g.change(c)
+	if o.made || !o.whole || slices.ContainsFunc(g.jobs, (*job).failed) {
+		return o.made
+	}
+	g.fallible = slices.DeleteFunc(g.fallible, g.known)
+	before := func(n *Node) bool { return n.id <= c.made }
+	if slices.ContainsFunc(g.fallible, func(n *Node) bool { return before(n) && !g.checkable(n) }) {
+		return false
+	}
+	for _, n := range g.fallible {
+		if before(n) && !g.checkAhead(n) {
+			return false
+		}
+	}
+	g.fallible = slices.DeleteFunc(g.fallible, before)
+	return true
+}
+
+// known reports whether a gate knows how a node ends: it has, or what it may fail by is recorded on this stream.
+func (g *gates) known(n *Node) bool {
+	if n.now() == Ready || n == g.updating {
+		return true
+	}
+	n.mu.Lock()
+	seg := n.seg
+	n.mu.Unlock()
+	if n.now() != Scheduled || n.runs != g.rec.s || seg == nil || seg.job != g.rec.job && n.op.partial {
+		return false // a gate looks at no fault of another job's
+	}
+	return seg.tasks == nil || seg == g.rec.seg && seg.tasks[n.slot].node == nil
+}
+
+// checkable reports whether the indices of a node that is to be recorded later can be checked now: see
+// Rules.CheckIndices.
+func (g *gates) checkable(n *Node) bool {
+	if n.op.checkIndices == nil || n.seg != g.rec.seg || g.rec.seg.tasks[n.slot].node != n {
+		return false
+	}
+	return !slices.ContainsFunc(g.rec.seg.tasks[n.slot].indices(), func(v Value) bool {
+		switch v.Node.now() {
+		case Ready:
+			return false
+		case Scheduled:
+			d := &v.Node.out[v.Out].data
+			return v.Node.runs != g.rec.s || d.buf == nil && d.inline == nil
+		}
+		return true
+	})
+}
+
+// checkAhead checks them.
+func (g *gates) checkAhead(n *Node) bool {
+	t := &g.rec.seg.tasks[n.slot]
+	first := t.from - len(t.indices())
+	r := &Run{e: g.rec, node: n, in: t.in, task: t, In: make([]Operand, len(t.in)), Out: make([]Operand, len(n.out))}
+	for i, v := range t.in {
+		spec := v.Spec()
+		r.In[i] = Operand{spec, View{Strides: spec.Shape.Strides()}}
+		if i < first || i >= t.from {
+			continue
+		}
+		o, err := g.rec.operand(v)
+		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
+			o, err = g.rec.contiguous(o)
+		}
+		if err != nil {
+			return false
+		}
+		r.In[i] = o
+	}
+	for i := range n.out {
+		spec := n.out[i].spec
+		r.Out[i] = Operand{spec, View{Strides: spec.Shape.Strides()}}
+	}
+	return n.op.checkIndices(r, n.attrs) == nil
+}
+
+// gate makes such a gate, if there is none. It reports false where the change is given up meanwhile, or there is no way
 // to make it.
 func (g *gates) gate(c *Change) bool {
+	o := g.change(c)
 	switch {
-	case c.Over() || slices.Contains(g.gated, c):
+	case o.made:
 		return true
 	case g.rec.batcher.whole != 0 || !c.involve(g.rec.job):
 		return false
@@ -84,18 +191,12 @@ func (g *gates) gate(c *Change) bool {
 	}
 	g.rec.job.keep(into)
 	at := g.rec.batcher.encoder("").Len()
-	err = g.rec.batcher.encoder("").Gate(words, into.All())
-	if errors.Is(err, metal.ErrGateBegins) {
-		g.rec.batcher.commit(false)
-		at = 0
-		err = g.rec.batcher.encoder("").Gate(words, into.All())
-	}
-	if err != nil {
+	if g.rec.batcher.encoder("").Gate(words, into.All()) != nil {
 		return false
 	}
 	b := g.rec.batcher.open()
 	b.gates = append(b.gates, passage{c, at, into})
-	g.gated = append(g.gated, c)
+	o.made = true
 	return true
 }
 
@@ -162,89 +263,6 @@ func (p *passage) open(stop *metal.Interrupted) bool {
 	}
 	b, err := hostBytes(p.word, 0, wordBytes)
 	return err == nil && binary.LittleEndian.Uint32(b) == 0
-}
-
-// errDoubted is why a job was stopped that would have written over values which may be needed again.
-var errDoubted = errors.New("something that it may depend on has failed")
-
-// halt stops the job and those that depend on it; what does not depend on what has failed is computed when somebody
-// asks for it again.
-func (j *job) halt() {
-	schedMu.Lock()
-	defer schedMu.Unlock()
-	jobs.Lock()
-	defer jobs.Unlock()
-	j.stopAll(errDoubted)
-}
-
-// foreseen reports whether nothing that a change may depend on, and that can fail, is still to be recorded. Indices
-// that are there are checked now, though their calls are recorded later.
-func (g *gates) foreseen(c *Change) bool {
-	known, open := g.known[:0], g.open[:0]
-	defer func() {
-		clear(known)
-		clear(open)
-		g.known, g.open = known[:0], open[:0]
-	}()
-	o := g.outlook(c)
-	if o.dim {
-		return false
-	}
-	for _, f := range o.behind {
-		switch {
-		case f.node.now() == Failed:
-			return false
-		case !f.apart && g.recorded(f.node) || f.node.now() == Ready || f.node == g.updating ||
-			slices.Contains(g.ahead, f.node):
-			known = append(known, f.checks...)
-		case len(f.checks) == 0:
-			return false
-		default:
-			open = append(open, f)
-		}
-	}
-	open = slices.DeleteFunc(open, func(f fallible) bool { return f.within(known) })
-	if slices.ContainsFunc(open, func(f fallible) bool { return f.apart || !g.checkable(f.node) }) {
-		return false
-	}
-	for _, f := range open {
-		if !f.within(known) {
-			if !g.checkAhead(f.node) {
-				return false
-			}
-			known = append(known, f.checks...)
-		}
-	}
-	return true
-}
-
-// within reports whether all that can fail is among checks.
-func (f *fallible) within(checks []indexCheck) bool {
-	return !slices.ContainsFunc(f.checks, func(k indexCheck) bool { return !slices.Contains(checks, k) })
-}
-
-// outlook is what may fail before a change.
-func (g *gates) outlook(c *Change) *outlook {
-	i := slices.IndexFunc(g.outlooks, func(o outlook) bool { return o.change == c })
-	if i < 0 {
-		i = len(g.outlooks)
-		g.outlooks = append(g.outlooks, look(c, g.rec.job))
-	}
-	return &g.outlooks[i]
-}
-
-// recorded reports whether a node that an evaluation has claimed is of the recorder's stream, and recorded.
-func (g *gates) recorded(n *Node) bool {
-	n.mu.Lock()
-	seg := n.seg
-	n.mu.Unlock()
-	if n.now() != Scheduled || n.runs != g.rec.s || seg == nil {
-		return false
-	}
-	if seg.job != g.rec.job && n.op.indicesFrom == nil {
-		return false // a gate does not ask how it ended
-	}
-	return seg.tasks == nil || seg == g.rec.seg && seg.tasks[n.slot].node == nil
 }
 
 // check looks at a result when the commands that wrote it have run.

@@ -221,7 +221,7 @@ func (rec *recorder) update(t *task, r *Run, out, from int) error {
 	}
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[out].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && t.readsOnce(v) &&
-		rec.lastRead(v, []int32{n.slot}) && st.writable(rec.s) && rec.gates.maySpend(v) {
+		rec.mayOverwrite(v, st, []int32{n.slot}) {
 		o.buf.SetOrigin(n.origin(out))
 		rec.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {

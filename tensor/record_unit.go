@@ -211,6 +211,10 @@ func (rec *recorder) spendUnread(v Value) {
 		return
 	}
 	v.Node.mu.Lock()
+	if !v.unheldLocked(rec.job.proof) { // an undoing has just given it back
+		v.Node.mu.Unlock()
+		return
+	}
 	st := o.data.owner
 	spend := !o.spent && !o.gone
 	o.spent = true
