@@ -17,7 +17,8 @@ type Chain struct {
 	mu    sync.Mutex
 	gated bool                    // a gate was recorded
 	word  Range                   // what the next command is skipped for, on devices that skip
-	shut  bool                    // a gate is shut, on devices that do not skip
+	seen  Range                   // the last such word that the host looks at
+	shut  bool                    // a gate is shut that the host has looked at
 	cause error                   // of the interruption
 	ctx   context.Context         // nil until somebody asks for it: few do
 	end   context.CancelCauseFunc // of ctx
@@ -29,11 +30,11 @@ func (ch *Chain) NewCommandBuffer(d *Device, queue int, label string) *CommandBu
 	cb := d.NewCommandBuffer(queue, label)
 	cb.chain = ch
 	ch.mu.Lock()
-	word := ch.word
+	word, seen := ch.word, ch.seen
 	ch.mu.Unlock()
 	if word.Buf != nil {
 		cb.mu.Lock()
-		cb.enc.unless = word
+		cb.enc.unless, cb.enc.looked = word, seen
 		_ = cb.enc.hold(word.Buf) // the chain's user keeps it
 		cb.mu.Unlock()
 	}

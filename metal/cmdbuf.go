@@ -137,7 +137,7 @@ func (cb *CommandBuffer) begin() {
 
 // CommandTime is how long a command ran.
 type CommandTime struct {
-	Kernel string // "" of what is no dispatch
+	Kernel string // or the routine; "" of what is no dispatch and no call
 	Took   time.Duration
 }
 
@@ -243,7 +243,13 @@ func (cb *CommandBuffer) Commit() error {
 	}
 	cb.status = StatusCommitted
 	cb.timing.Start = time.Now()
+	looked := cb.enc.looked
 	cb.mu.Unlock()
+	if looked.Buf != nil {
+		cb.chain.mu.Lock()
+		cb.chain.seen = looked
+		cb.chain.mu.Unlock()
+	}
 	if err := cb.validateAll(); err != nil {
 		cb.end(err, true)
 		return nil
@@ -264,8 +270,10 @@ func (cb *CommandBuffer) outcome(r *Result) error {
 	}
 	for i, d := range r.Took {
 		t := CommandTime{Took: d}
-		if p := cb.rec.cmds[i].Pipeline; p != nil {
-			t.Kernel = p.Name()
+		if c := &cb.rec.cmds[i]; c.Pipeline != nil {
+			t.Kernel = c.Pipeline.Name()
+		} else if c.Call != nil {
+			t.Kernel = c.Call.Routine.Routine()
 		}
 		cb.took = append(cb.took, t)
 	}

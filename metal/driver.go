@@ -51,7 +51,7 @@ type Info struct {
 	Faults Faults
 	// Stops says where a command buffer ends early once its Stop is true.
 	Stops Stops
-	// Skips says that the device leaves out commands whose Unless is not 0, and knows CmdGate.
+	// Skips says that the device leaves out commands whose Unless is not 0, and knows CmdGate. No CmdCall has one.
 	Skips bool
 	// Float64 says that kernels may use double (Source.Options.Float64).
 	Float64 bool
@@ -261,6 +261,8 @@ type Command struct {
 	Words     []Range
 	Pattern   []byte
 	Undefined bool
+
+	Call *Call // of a library's routine
 }
 
 // CommandKind says what a Command does.
@@ -273,6 +275,7 @@ const (
 	CmdFill
 	CmdBarrier
 	CmdGate
+	CmdCall
 )
 
 // Arg is the binding of one parameter: a range of a buffer, inline bytes, or a length of threadgroup memory.

@@ -18,6 +18,7 @@ type Encoder struct {
 	label   string
 	unit    int
 	unless  Range // of the commands that follow: see Gate
+	looked  Range // the word that the host looks at before the command buffer is handed over, for calls
 	fault   Range // and where they note that they have failed
 	epoch   int
 	n       int       // commands so far

@@ -13,7 +13,7 @@ import (
 //
 // A device whose Info.Skips is set skips commands itself: a gate is a command that sets a word, and each command behind
 // it names that word in Unless. On others a gate is the beginning of a command buffer, which is handed over when those
-// before it have run and the host has looked.
+// before it have run and the host has looked; so is a command buffer in which something is called behind a gate.
 
 // wordBytes is the length of a word that a gate looks at.
 const wordBytes = 4
@@ -119,8 +119,8 @@ func (r Range) set() bool {
 	return false
 }
 
-// shut reports whether a gate keeps a command buffer that is next from being handed over, on a device that does not
-// skip. Those before it have run.
+// shut reports whether a gate that the host looks at keeps a command buffer that is next from being handed over. Those
+// before it have run.
 func (cb *CommandBuffer) shut() bool {
 	ch := cb.chain
 	ch.mu.Lock()

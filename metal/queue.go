@@ -63,7 +63,7 @@ func (q *submissions) hand() {
 
 // passes reports whether the driver is to have a command buffer: its chain is not interrupted, and no gate keeps it.
 func (cb *CommandBuffer) passes() bool {
-	return !cb.chain.stop.Load() && (cb.dev.info.Skips || !cb.shut())
+	return !cb.chain.stop.Load() && !cb.shut()
 }
 
 // ended takes a command buffer out, tells how it ended, and goes on with those behind it.

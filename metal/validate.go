@@ -56,12 +56,15 @@ func (cb *CommandBuffer) validateAll() error {
 
 // name is how messages call a command.
 func (c *Command) name() string {
-	s := [...]string{"kernel", "copy", "fill", "barrier", "gate"}[c.Kind]
+	s := [...]string{"kernel", "copy", "fill", "barrier", "gate", "call"}[c.Kind]
 	if c.Undefined {
 		s = "reuse"
 	}
 	if c.Pipeline != nil {
 		s += " " + c.Pipeline.Name()
+	}
+	if c.Call != nil {
+		s += " " + c.Call.Routine.Routine()
 	}
 	if c.Label != "" {
 		s += " [" + c.Label + "]"
@@ -91,6 +94,13 @@ func (c *Command) accesses(f func(access, Range)) {
 			f(accRead, r)
 		}
 		f(accWrite, c.Dst)
+	case CmdCall:
+		for _, r := range c.Call.Reads {
+			f(accRead, r)
+		}
+		for _, r := range c.Call.Writes {
+			f(accWrite, r)
+		}
 	}
 }
 

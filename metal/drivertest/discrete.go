@@ -49,6 +49,12 @@ func NewDiscrete(d metal.Driver, index int) *Discrete {
 // Info is the other driver's but for its identity.
 func (d *Discrete) Info() metal.Info { return d.info }
 
+// Offers reports whether the other driver computes a routine.
+func (d *Discrete) Offers(r metal.Routine) bool {
+	c, ok := d.Driver.(metal.Caller)
+	return ok && c.Offers(r)
+}
+
 // Alloc is the other driver's.
 func (d *Discrete) Alloc(n int64) (metal.Memory, error) {
 	mem, err := d.Driver.Alloc(n)

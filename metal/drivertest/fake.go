@@ -57,6 +57,8 @@ type Fake struct {
 	OnAlloc func(n int64) error
 	// Reverse runs the commands between two barriers backwards, as a device may.
 	Reverse bool
+	// Library computes routines; nil: the fake offers none.
+	Library Library
 
 	info     metal.Info
 	mu       sync.Mutex
@@ -374,6 +376,8 @@ func (f *Fake) command(ctx context.Context, c metal.Command) error {
 			word = 1
 		}
 		copy(Bytes(c.Dst), []byte{word, 0, 0, 0})
+	case metal.CmdCall:
+		return f.Library.Call(c.Call.Routine, allBytes(c.Call.Reads), allBytes(c.Call.Writes))
 	case metal.CmdDispatch:
 		m := c.Pipeline.Library().Module().(*module)
 		if body := m.kernels[c.Pipeline.Index()].Body; body != nil {
@@ -381,6 +385,17 @@ func (f *Fake) command(ctx context.Context, c metal.Command) error {
 		}
 	}
 	return nil
+}
+
+// Offers reports whether the fake's library computes a routine.
+func (f *Fake) Offers(r metal.Routine) bool { return f.Library != nil && f.Library.Offers(r) }
+
+// allBytes are the host's views of ranges.
+func allBytes(ranges []metal.Range) (all [][]byte) {
+	for _, r := range ranges {
+		all = append(all, Bytes(r))
+	}
+	return all
 }
 
 // Bytes is the host's view of a range.

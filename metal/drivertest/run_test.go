@@ -138,7 +138,7 @@ func model() *Fake {
 			return bound("load_at", "origin", get(a[1], 0), a[0])
 		}), "origin:r", "at:rc", "out:w"),
 	).Auto()
-	f.Reverse = true
+	f.Reverse, f.Library = true, Products{}
 	f.OnAlloc = func(n int64) error {
 		if n > 1<<30 {
 			return errors.New("too much")
@@ -258,6 +258,24 @@ func unnoted() wrong {
 		f.Submit(q, cb, done)
 	}}
 }
+
+// early makes calls before anything else runs.
+func early() wrong {
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		for _, c := range cb.Commands() {
+			if c.Kind == metal.CmdCall {
+				_ = f.command(bg, c)
+			}
+		}
+		f.Library = nothing{f.Library}
+		f.Submit(q, cb, done)
+	}}
+}
+
+// nothing is a library that says that it computes.
+type nothing struct{ Library }
+
+func (nothing) Call(metal.Routine, [][]byte, [][]byte) error { return nil }
 
 // defect is a wrong driver and the case that finds it.
 type defect struct {
@@ -389,6 +407,8 @@ func TestSuiteFindsDefects(t *testing.T) {
 			}}
 		}},
 		{"gates that are always open", "gates", gateless},
+		{"calls before all else", "calls", early},
+		{"faults of calls that no gate knows of", "calls behind gates", unnoted},
 		{"faults that no gate knows of", "fault word", unnoted},
 	}...) {
 		t.Run(c.defect, func(t *testing.T) {

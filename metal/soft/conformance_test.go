@@ -31,12 +31,14 @@ func TestConformance(t *testing.T) {
 	for name, e := range executors() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, name == "avx2" || name == "avx512", e.jit)
-			drivertest.Run(t, func(*testing.T) metal.Driver { return newDriver(Options{}, e) })
+			drivertest.Run(t, func(*testing.T) metal.Driver { return newDriver(Options{Library: drivertest.Products{}}, e) })
 		})
 	}
 }
 
 // TestDiscreteConformance: so does the processor behind memory of its own.
 func TestDiscreteConformance(t *testing.T) {
-	drivertest.Run(t, func(*testing.T) metal.Driver { return drivertest.NewDiscrete(New(Options{Hidden: true}), 1) })
+	drivertest.Run(t, func(*testing.T) metal.Driver {
+		return drivertest.NewDiscrete(New(Options{Hidden: true, Library: drivertest.Products{}}), 1)
+	})
 }

@@ -34,6 +34,17 @@ type Options struct {
 	// Hidden keeps the host from addressing the device's memory, and from stopping command buffers and skipping commands,
 	// as if it were a simple GPU.
 	Hidden bool
+	// Library computes routines (metal.Caller); nil: the device offers none.
+	Library Library
+}
+
+// Library computes routines on the device's memory: what a GPU's libraries are, for devices that stand for one in
+// tests.
+type Library interface {
+	// Offers is metal.Caller's.
+	Offers(metal.Routine) bool
+	// Call computes a routine that is offered. An error fails the command.
+	Call(r metal.Routine, reads, writes [][]byte) error
 }
 
 // Driver is the processor as a metal.Driver.
@@ -45,17 +56,19 @@ type Driver struct {
 
 	executor executor
 
-	mu     sync.Mutex
-	queues map[int]*queue
-	memory map[*allocation]struct{} // what Alloc gave
-	hidden bool
-	closed bool
-	busy   sync.WaitGroup // submitted command buffers
+	mu      sync.Mutex
+	queues  map[int]*queue
+	memory  map[*allocation]struct{} // what Alloc gave
+	hidden  bool
+	closed  bool
+	library Library
+	busy    sync.WaitGroup // submitted command buffers
 }
 
 var (
 	_ metal.Driver     = (*Driver)(nil)
 	_ metal.HostMapper = (*Driver)(nil)
+	_ metal.Caller     = (*Driver)(nil)
 )
 
 // errClosed is the error of calls after Close.
@@ -90,7 +103,7 @@ func newDriver(o Options, e executor) *Driver {
 			Lanes: e.lanes(), TracksWrites: true, Threads: n, Memory: mem, Limits: metal.MetalLimits(mem),
 		},
 		compile: o.Compiler, pool: newWorkers(n - 1), queues: map[int]*queue{}, memory: map[*allocation]struct{}{},
-		hidden: o.Hidden,
+		hidden: o.Hidden, library: o.Library,
 	}
 	if d.hidden { // a GPU's command buffers run to their end
 		d.info.Stops, d.info.Skips = metal.StopsNever, false
@@ -98,6 +111,9 @@ func newDriver(o Options, e executor) *Driver {
 	d.spare.New = func() any { return newExecution(d) }
 	return d
 }
+
+// Offers reports whether the library that the driver was given computes a routine.
+func (d *Driver) Offers(r metal.Routine) bool { return d.library != nil && d.library.Offers(r) }
 
 // Info describes the processor.
 func (d *Driver) Info() metal.Info { return d.info }

@@ -327,8 +327,24 @@ func (x *execution) command(c *metal.Command) error {
 		}
 		binary.LittleEndian.PutUint32(dst, word)
 		return nil
+	case metal.CmdCall:
+		return x.call(c.Call)
 	}
 	return fmt.Errorf("[soft] command of kind %d", c.Kind)
+}
+
+// call has the library compute a routine.
+func (x *execution) call(c *metal.Call) (err error) {
+	var sides [2][][]byte
+	for i, ranges := range [2][]metal.Range{c.Reads, c.Writes} {
+		sides[i] = make([][]byte, len(ranges))
+		for j, r := range ranges {
+			if sides[i][j], err = rangeBytes(r); err != nil {
+				return err
+			}
+		}
+	}
+	return x.d.library.Call(c.Routine, sides[0], sides[1])
 }
 
 // fill repeats the pattern over b, doubling what is already there.

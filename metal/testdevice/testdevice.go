@@ -42,7 +42,7 @@ func Open() ([]*metal.Device, error) {
 
 // NewDiscrete is a driver for the CPU behind memory of its own.
 func NewDiscrete(index int) *drivertest.Discrete {
-	return drivertest.NewDiscrete(soft.New(soft.Options{Hidden: true}), index)
+	return drivertest.NewDiscrete(soft.New(soft.Options{Hidden: true, Library: drivertest.Products{}}), index)
 }
 
 // Must opens the devices of the tests for a TestMain, which has no test to fail.

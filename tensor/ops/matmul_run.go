@@ -53,9 +53,12 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 	return p.run()
 }
 
-// run multiplies by kernels for the host's processors where kernels run on these, elsewhere by the plain one: in one
-// order, which the device has no part in.
+// run multiplies by the device's library where that does it, else by kernels for the host's processors where kernels
+// run on these, elsewhere by the plain one: the kernels in one order, which the device has no part in.
 func (p *matrixProduct) run() error {
+	if done, err := p.called(); done || err != nil {
+		return err
+	}
 	if p.Info().Host {
 		return p.runOnHost()
 	}
