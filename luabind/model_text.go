@@ -44,6 +44,7 @@ func openTokenizer(s *State) hostFunction {
 		}
 		t.RawSetString("templates", templates)
 		t.RawSetString("size", lua.LNumber(tok.Size()))
+		weight := s.Weigh(tok.Bytes())
 		for name, f := range map[string]lua.LGFunction{
 			"encode": func(L *lua.LState) int { return encodeText(s, L, tok) },
 			"decode": func(L *lua.LState) int {
@@ -73,7 +74,7 @@ func openTokenizer(s *State) hostFunction {
 				return 0
 			},
 		} {
-			t.RawSetString(name, s.Func(f, lua.LString("lm.tokenizer."+name)))
+			t.RawSetString(name, s.Func(f, lua.LString("lm.tokenizer."+name), weight))
 		}
 		return t, nil
 	})

@@ -11,11 +11,11 @@ type lazyNodes struct {
 }
 
 // mostLazy bounds the list of a program that builds graphs and hands none of them over: the rest is the collector's.
-const mostLazy = 1 << 16
+const mostLazy = 1 << 15
 
-// noteLazy notes a node that was made.
+// noteLazy notes a node that was made, if it can be handed over: those of a trace's placeholders cannot.
 func (h *Holder) noteLazy(n *Node) {
-	if len(n.in) == 0 {
+	if len(n.in) == 0 || n.abstractTrace() != nil {
 		return
 	}
 	l := h.lazy.Load()

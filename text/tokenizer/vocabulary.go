@@ -17,6 +17,8 @@ type model interface {
 	size() int
 	// each calls f for every token, in no order.
 	each(f func(token string, id int32))
+	// bytes is about how much memory it takes.
+	bytes() int64
 }
 
 // vocabulary maps tokens to numbers and back.
