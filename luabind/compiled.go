@@ -88,7 +88,7 @@ var compileRows = []row{
 	{name: "set_batch_invariant", sig: "on:bool", help: "Says whether the products that this script builds from now on " +
 		"(matrix products, gathered and packed ones, attention) add up in one order for any number of rows, and " +
 		"gives what was said before. A row of a result then has the same bytes alone and in any batch. Products of " +
-		"more than 16 rows take longer: see performance.md.",
+		"more than 16 rows take longer: see performance.md. Convolutions add up in one order without it.",
 		call: func(a *args) any { return a.s.looks.holder.SetBatchInvariant(a.Bool(0)) }},
 }
 

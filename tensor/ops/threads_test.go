@@ -13,6 +13,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/conv"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 	"github.com/mlxlua/mlxlua/tensor/ops/random"
@@ -126,6 +127,11 @@ func manyOps(t *testing.T) map[string]*array {
 				w[2], true,
 				packing)
 		}
+		image, window := optest.Noise(d, 3, 17, 19, 40), optest.Noise(d, 33, 3, 3, 40)
+		all[d.String()+" conv"] = conv.Conv2D(image, window, nil, []int{1}, nil, 1)
+		all[d.String()+" conv of stride 2"] = conv.Conv2D(image, window, []int{2}, nil, nil, 1)
+		all[d.String()+" conv of each channel"] = conv.Conv2D(image, optest.Noise(d, 40, 3, 3, 1), nil, nil, nil, 40)
+		all[d.String()+" conv of long windows"] = conv.Conv2D(image, optest.Noise(d, 5, 11, 13, 40), nil, nil, nil, 1)
 		all[d.String()+" dequantize"] = quant.Dequantize(w[0], w[1], w[2], packing, nil)
 	}
 	at := places(20_000, 500)

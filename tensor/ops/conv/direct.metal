@@ -1,28 +1,29 @@
-// A convolution as its definition reads: a thread adds up the products of one element of y.
+// A convolution as its definition reads: a thread adds up the products of one element of y, in the order of order.go.
 
 #pragma clang fp contract(off)
 
-struct Step {
-    long stride, dilation, spacing, low; // place o of y, tap t: (o * stride + t * dilation - low) / spacing
-    long first, end;                     // that x has
-    long x, w, y;                        // strides
-    uint out, taps;
+// A loop over taps along an axis, or over depth: at place o, turn t meets element (o * stride + t * dilation - low) /
+// spacing of x.
+struct Loop {
+    long stride, dilation, spacing, low;
+    long first, end; // that x has
+    long x, w;       // strides
+    uint turns, axis;
 };
 
 struct Sums {
     long x_group, w_group, y_group; // strides
-    long w_channel, y_channel, x_depth, w_depth;
-    long w_start, y_start;
-    Step axes[3];
-    uint channels, depth; // of a group
-    uint ndim;            // of the outer dimensions
+    long w_channel, y_channel, w_start, y_start, y_axes[3];
+    Loop loops[4];
+    uint out[3], channels;          // channels: of a group
+    uint parts, second, chunk0, chunk1;
+    uint ndim;                      // of the outer dimensions
 };
 
-// Where tap t lies in x for place o of y: NONE between two elements, OUTSIDE if it meets a zero that x is padded with.
+// Which element of x a turn meets: NONE between two elements, OUTSIDE a zero that x is padded with.
 #define NONE -2
 #define OUTSIDE -1
-inline long place_of(constant Step& s, uint o, uint t) {
-    long at = long(o) * s.stride + long(t) * s.dilation - s.low;
+inline long meets(constant Loop& s, long at) {
     if (s.spacing != 1) {
         if (at % s.spacing != 0) {
             return NONE;
@@ -31,6 +32,14 @@ inline long place_of(constant Step& s, uint o, uint t) {
     }
     return at < s.first || at >= s.end ? OUTSIDE : at;
 }
+
+// Begins turns of loop L from t to end, of which e is what they meet.
+#define LOOP(L, t, e, from, to)                                     \
+    for (uint t = from; t < to; t++) {                              \
+        long e = meets(m.loops[L], start[L] + t * m.loops[L].dilation); \
+        if (e == NONE) {                                            \
+            continue;                                               \
+        }
 
 kernel void direct(const device T* x [[buffer(0)]],
                    const device T* w [[buffer(1)]],
@@ -41,44 +50,35 @@ kernel void direct(const device T* x [[buffer(0)]],
                    constant long* w_outer [[buffer(6)]],
                    constant long* y_outer [[buffer(7)]],
                    uint3 p [[thread_position_in_grid]]) {
-    uint group = p.x / m.channels;
-    uint channel = p.x % m.channels;
-    uint at2 = p.y % m.axes[2].out;
-    uint rest = p.y / m.axes[2].out;
-    uint at1 = rest % m.axes[1].out;
-    uint at0 = rest / m.axes[1].out;
-    const device T* from = x + (offset_of(p.z, shape, x_outer, m.ndim) + group * m.x_group);
-    const device T* by =
+    uint group = p.x / m.channels, channel = p.x % m.channels, rest = p.y / m.out[2];
+    uint at[4] = {rest / m.out[1], rest % m.out[1], p.y % m.out[2], 0};
+    const device T* a = x + (offset_of(p.z, shape, x_outer, m.ndim) + group * m.x_group);
+    const device T* b =
         w + (m.w_start + offset_of(p.z, shape, w_outer, m.ndim) + group * m.w_group + channel * m.w_channel);
-    ACC sum = ZERO;
-    for (uint t0 = 0; t0 < m.axes[0].taps; t0++) {
-        long x0 = place_of(m.axes[0], at0, t0);
-        if (x0 == NONE) {
-            continue;
-        }
-        for (uint t1 = 0; t1 < m.axes[1].taps; t1++) {
-            long x1 = place_of(m.axes[1], at1, t1);
-            if (x1 == NONE) {
-                continue;
-            }
-            for (uint t2 = 0; t2 < m.axes[2].taps; t2++) {
-                long x2 = place_of(m.axes[2], at2, t2);
-                if (x2 == NONE) {
-                    continue;
+    long start[4];
+    for (uint i = 0; i < 4; i++) {
+        start[i] = long(at[m.loops[i].axis]) * m.loops[i].stride - m.loops[i].low;
+    }
+    ACC total = ZERO;
+    for (uint part = 0; part < m.parts; part++) {
+        uint from0 = part / m.second * m.chunk0, from1 = part % m.second * m.chunk1;
+        ACC sum = ZERO;
+        LOOP(0, t0, e0, from0, min(from0 + m.chunk0, m.loops[0].turns))
+        LOOP(1, t1, e1, from1, min(from1 + m.chunk1, m.loops[1].turns))
+        LOOP(2, t2, e2, 0, m.loops[2].turns)
+            long to = e0 * m.loops[0].x + e1 * m.loops[1].x + e2 * m.loops[2].x;
+            long by = t0 * m.loops[0].w + t1 * m.loops[1].w + t2 * m.loops[2].w;
+            bool has = e0 != OUTSIDE && e1 != OUTSIDE && e2 != OUTSIDE;
+            LOOP(3, t3, e3, 0, m.loops[3].turns)
+                ACC v = ZERO;
+                if (has && e3 != OUTSIDE) {
+                    v = ACC(a[to + e3 * m.loops[3].x]);
                 }
-                const device T* a = from + (x0 * m.axes[0].x + x1 * m.axes[1].x + x2 * m.axes[2].x);
-                const device T* b = by + (t0 * m.axes[0].w + t1 * m.axes[1].w + t2 * m.axes[2].w);
-                bool has = x0 != OUTSIDE && x1 != OUTSIDE && x2 != OUTSIDE;
-                for (uint c = 0; c < m.depth; c++) {
-                    ACC v = ZERO;
-                    if (has) {
-                        v = ACC(a[c * m.x_depth]);
-                    }
-                    sum = FMA(v, ACC(b[c * m.w_depth]), sum);
-                }
+                sum = FMA(v, ACC(b[by + t3 * m.loops[3].w]), sum);
             }
-        }
+        }}}
+        total = part == 0 ? sum : total + sum;
     }
     long to = m.y_start + offset_of(p.z, shape, y_outer, m.ndim) + group * m.y_group + channel * m.y_channel;
-    y[to + at0 * m.axes[0].y + at1 * m.axes[1].y + at2 * m.axes[2].y] = T(sum);
+    y[to + at[0] * m.y_axes[0] + at[1] * m.y_axes[1] + at[2] * m.y_axes[2]] = T(total);
 }

@@ -20,10 +20,18 @@ type groupVariant struct {
 	unit bool         // groups are neighbours in y
 	// How many places and taps are computed at a time, and how many of the elements that they share those are apart.
 	rows, taps, stride, dilation int
+	depthLast                    bool // the loop over depth is the innermost one, else the outermost one
+	inside                       bool // sums have parts
 }
 
-// acrossGroups are sums without spacing of many groups that are neighbours in x, computed for 32 groups at a time.
-type acrossGroups struct{ sums }
+// acrossGroups are sums without spacing of many groups that are neighbours in x, computed for 32 groups at a time. The
+// last axis has the places that are computed at a time.
+type acrossGroups struct {
+	sums
+	loops     [4]int // which loops of the sums are those of the axes and of depth
+	cut       parts
+	depthLast bool
+}
 
 // groupLanes is how many groups a SIMD-group makes, groupSpan of how many places.
 const groupLanes, groupSpan = 32, 64
@@ -33,19 +41,26 @@ func (s *sums) acrossGroups() *acrossGroups {
 	if s.xGroup != 1 || s.groups == 1 {
 		return nil
 	}
-	g := &acrossGroups{*s}
-	longest := 0
-	for i, a := range s.axes {
-		if a.out >= s.axes[longest].out {
-			longest = i
+	g := &acrossGroups{sums: *s, cut: s.parts(), loops: [4]int{0, 1, 2, ofDepth}}
+	order := s.order()
+	g.depthLast = len(order) > 1 && order[len(order)-1] == ofDepth
+	axes := slices.DeleteFunc(order, func(loop int) bool { return loop == ofDepth })
+	row := 0 // the axis of the innermost loop over taps; where there is none the longest
+	if len(axes) > 0 {
+		row = axes[len(axes)-1]
+	} else {
+		for i, a := range s.axes {
+			if a.out >= s.axes[row].out {
+				row = i
+			}
 		}
 	}
-	row := s.axes[longest]
-	g.axes = slices.Delete(slices.Clone(s.axes), longest, longest+1)
-	for len(g.axes) < 2 {
-		g.axes = append(g.axes, step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1})
+	g.axes = slices.Clone(s.axes)
+	for len(g.axes) < 3 {
+		g.axes = append(g.axes, unit)
 	}
-	g.axes = append(g.axes, row)
+	g.axes = append(slices.Delete(slices.Clone(g.axes), row, row+1), g.axes[row])
+	copy(g.loops[:], append(slices.Delete([]int{0, 1, 2}, row, row+1), row))
 	return g
 }
 
@@ -63,7 +78,7 @@ func (g *acrossGroups) cycles() float64 {
 func (g *acrossGroups) block() (rows, taps, stride, dilation int) {
 	a := g.axes[2]
 	rows = min(a.out, 8)
-	if a.stride > 2 || a.dilation > 2 {
+	if a.stride > 2 || a.dilation > 2 || g.depthLast {
 		return rows, 1, 1, 1
 	}
 	for taps = min(a.taps, 8); taps > 1; taps-- {
@@ -77,6 +92,7 @@ func (g *acrossGroups) block() (rows, taps, stride, dilation int) {
 func (g *acrossGroups) run(r *tensor.Run) error {
 	blocks := ceil(g.groups, groupLanes)
 	v := groupVariant{Elements: panels.ElementsOf(g.y.DType), W: g.y.DType, unit: g.yGroup == 1}
+	v.depthLast, v.inside = g.depthLast, g.cut.n > 1
 	v.rows, v.taps, v.stride, v.dilation = g.block()
 	w, wOuter, start, block, channel, depth := g.w, g.wOuter, g.wStart, groupLanes, g.wChannel, g.wDepth
 	taps := [3]int{g.axes[0].w, g.axes[1].w, g.axes[2].w}
@@ -109,12 +125,16 @@ func (g *acrossGroups) run(r *tensor.Run) error {
 	}
 	for i, a := range g.axes {
 		if i == 2 { // as many taps are one
-			a.taps, a.dilation, taps[2] = a.taps/v.taps, a.dilation*v.taps, tap*v.taps
+			a.dilation, taps[2] = a.dilation*v.taps, tap*v.taps
 		}
-		p = p.Long(a.stride, a.dilation, a.low, a.first, a.end, a.x, taps[i], a.y).Uint(a.out, a.taps)
+		p = p.Long(a.stride, a.dilation, a.low, a.first, a.end, a.x, taps[i], a.y, a.out)
 	}
 	p = p.Long(element, element*g.axes[2].x, tap, g.xDepth, start, block, channel, depth, g.yStart, g.yGroup, g.yChannel)
-	p = p.Uint(g.channels, g.depth, g.groups, blocks, dims.N)
+	for i, n := range []int{g.axes[0].taps, g.axes[1].taps, g.axes[2].taps / v.taps, g.depth} {
+		size, div, mod := g.cut.chunk(g.loops[i], n)
+		p = p.Uint(n, size, div, mod)
+	}
+	p = p.Uint(g.channels, g.groups, blocks, g.cut.n, dims.N)
 	places, _ := g.places()
 	row := g.axes[2].out
 	return groupKernels.Launch(r, v, "across_groups",

@@ -90,7 +90,6 @@ func gcd(a, b int) int {
 func (s *sums) folded() *sums {
 	f := *s
 	f.outer, f.xOuter, f.yOuter = slices.Clone(s.outer), slices.Clone(s.xOuter), slices.Clone(s.yOuter)
-	unit := step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
 	f.axes = nil
 	for i := len(s.axes) - 1; i >= 0; i-- {
 		a := s.axes[i]

@@ -3,6 +3,7 @@ package conv
 import (
 	_ "embed"
 	"math"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -34,6 +35,9 @@ type step struct {
 	first, end                     int
 	x, w, y                        int // strides
 }
+
+// unit is an axis of one place and one tap.
+var unit = step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
 
 // strides splits those of an operand: of the batch, broadcast to one, and of the n dimensions after it.
 func strides(o tensor.Operand, batch tensor.Shape, n int) (outer, rest []int) {
@@ -132,16 +136,21 @@ func (s *sums) places() (places, products int) {
 	return places, products
 }
 
-// way is a way of computing sums without spacing.
+// way is a way of computing sums without spacing. All ways add up in the order that order.go says.
 type way interface {
 	run(r *tensor.Run) error
 	cycles() float64 // about how long it takes
 }
 
 // choose gives the way to make a pass; tests have others.
-var choose = (*sums).quickest
+var choose = func(r *tensor.Run, s *sums) way {
+	if r.Info().Host {
+		return s.quickest()
+	}
+	return direct{s}
+}
 
-// quickest is the way that takes the fewest cycles.
+// quickest is the way that takes the fewest cycles of a processor.
 func (s *sums) quickest() way {
 	var best way = direct{s}
 	if t := s.tiled(); t != nil && t.cycles() < best.cycles() {
@@ -173,7 +182,7 @@ func (s *sums) run(r *tensor.Run) error {
 		return direct{s}.run(r)
 	}
 	for _, p := range passes {
-		if err := choose(p).run(r); err != nil {
+		if err := choose(r, p).run(r); err != nil {
 			return err
 		}
 	}
@@ -187,7 +196,8 @@ var directKernels = kit.NewKernels[directVariant](panels.ArithmeticMSL, kit.Stri
 
 type directVariant struct{ panels.Elements }
 
-// direct has a thread for each sum. It takes all windows, and is what the other ways of computing are compared with.
+// direct has a thread for each sum. It takes all windows, any device can run it, and it is what the other ways of
+// computing are compared with.
 type direct struct{ *sums }
 
 func (s direct) cycles() float64 {
@@ -196,11 +206,8 @@ func (s direct) cycles() float64 {
 }
 
 func (s direct) run(r *tensor.Run) error {
-	axes := [3]step{}
-	for i := range axes {
-		axes[i] = step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
-	}
-	copy(axes[3-len(s.axes):], s.axes)
+	axes := [3]step{unit, unit, unit}
+	copy(axes[:], s.axes)
 	places, _ := s.places()
 	for _, n := range []int{places, s.outer.Size(), s.groups * s.channels, s.depth} {
 		if err := kit.CheckCount(n, math.MaxUint32, "places, examples or channels"); err != nil {
@@ -208,12 +215,33 @@ func (s direct) run(r *tensor.Run) error {
 		}
 	}
 	dims := kit.Collapse(s.outer, s.xOuter, s.wOuter, s.yOuter)
-	p := kit.Params{}.Long(s.xGroup, s.wGroup, s.yGroup, s.wChannel, s.yChannel, s.xDepth, s.wDepth, s.wStart, s.yStart)
+	p := kit.Params{}.Long(s.xGroup, s.wGroup, s.yGroup, s.wChannel, s.yChannel, s.wStart, s.yStart)
 	for _, a := range axes {
-		p = p.Long(a.stride, a.dilation, a.spacing, a.low, a.first, a.end, a.x, a.w, a.y).Uint(a.out, a.taps)
+		p = p.Long(a.y)
 	}
-	p = p.Uint(s.channels, s.depth, dims.N)
+	for _, loop := range s.loops() {
+		a := step{taps: s.depth, dilation: 1, spacing: 1, end: s.depth, x: s.xDepth, w: s.wDepth}
+		if loop != ofDepth {
+			a = axes[loop]
+		}
+		p = p.Long(a.stride, a.dilation, a.spacing, a.low, a.first, a.end, a.x, a.w).Uint(a.taps, loop)
+	}
+	cut := s.parts()
+	p = p.Uint(axes[0].out, axes[1].out, axes[2].out, s.channels, cut.n, cut.second, cut.chunk0, cut.chunk1, dims.N)
 	return directKernels.Launch(r, directVariant{panels.ElementsOf(s.y.DType)}, "direct",
 		kit.Tiles(s.groups*s.channels, places, s.outer.Size()), s.x.Arg(), s.w.Arg(), s.y.Arg(), p.Arg(), dims.Shape(),
 		dims.Strides(0), dims.Strides(1), dims.Strides(2))
+}
+
+// loops are all four loops, those of one product too, in an order in which the ones that are cut come first and second
+// and the innermost one last.
+func (s *sums) loops() [4]int {
+	order := s.order()
+	list := slices.Clone(order)
+	for loop := range 4 {
+		if !slices.Contains(order, loop) {
+			list = slices.Insert(list, max(len(list)-1, 0), loop)
+		}
+	}
+	return [4]int(list)
 }

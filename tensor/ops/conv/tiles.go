@@ -1,8 +1,6 @@
 package conv
 
 import (
-	"slices"
-
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
@@ -14,6 +12,7 @@ type tileVariant struct {
 	rows, cols int
 	wide       bool
 	unit       bool // neighbours in memory are lanes' elements: of y, or of w when it is packed
+	inside     bool // a SIMD-group makes all parts of its sums
 }
 
 // tile is how many rows a tile has, and how many channels.
@@ -31,8 +30,11 @@ var tileShapes = [][2]int{{12, 2}, {8, 2}, {8, 1}, {4, 4}, {4, 2}, {2, 4}, {2, 2
 // no examples where those are the rows.
 type rows struct {
 	sums
-	row  step
-	size [3]int // of packed x along the axes
+	row   step
+	at    int   // the number of row's axis; 3: examples
+	order []int // the order of the sums' loops, of which one may be over row's taps
+	cut   parts
+	size  [3]int // of packed x along the axes
 }
 
 // level is a loop over products: n times, by steps in packed x and in w.
@@ -44,8 +46,7 @@ type tiles struct {
 	tileVariant
 	line   int // of packed x: row.stride parts of a row
 	levels [4]level
-	// level 2 is the taps along rows, which its step in x does not say
-	along bool
+	along  int // which level is the taps along rows, which its step in x does not say; -1: none
 }
 
 func ceil(n, d int) int { return (n + d - 1) / d }
@@ -80,14 +81,14 @@ func (a step) dense() step {
 
 // rows are sums of three axes seen along one of them, or with 3 along the examples; nil if those have no length.
 func (s *sums) rows(axis int) *rows {
-	v := &rows{sums: *s}
+	v := &rows{sums: *s, at: axis, order: s.order(), cut: s.parts()}
 	v.axes = make([]step, 3)
 	for i, a := range s.axes {
 		v.axes[i] = a.dense()
 	}
 	if axis < 3 {
 		v.row = v.axes[axis]
-		v.axes[axis] = step{out: 1, taps: 1, stride: 1, dilation: 1, spacing: 1, end: 1}
+		v.axes[axis] = unit
 	} else {
 		last := len(s.outer) - 1
 		n := s.outer[last]
@@ -121,7 +122,9 @@ func (v *rows) tiles(shape [2]int, wide bool) *tiles {
 	if whole > 4*float64(v.x.Shape.Size()+v.y.Shape.Size())+1<<16 {
 		return nil
 	}
-	t.setLevels()
+	if !t.setLevels() {
+		return nil
+	}
 	return t
 }
 
@@ -135,36 +138,35 @@ func (t *tiles) packed() (axes [3]int, all int) {
 	return axes, all
 }
 
-// setLevels orders the loops over products: the last one is the innermost.
-func (t *tiles) setLevels() {
+// setLevels makes levels of the sums' loops in their order. The innermost level cannot be taps along rows that are
+// strides apart: it reports whether the levels before it hold all loops then.
+func (t *tiles) setLevels() bool {
 	axes, _ := t.packed()
-	list := []level{{t.depth, t.line, t.wDepth}}
-	for i, a := range t.axes {
-		if a.taps > 1 {
-			list = append(list, level{a.taps, a.dilation * axes[i], a.w})
-		}
-	}
 	for i := range t.levels {
 		t.levels[i].n = 1
 	}
-	row := level{t.row.taps, t.row.dilation, t.row.w}
-	switch {
-	case t.row.stride == 1:
-		list = append(list, row)
-	case t.row.taps > 1:
-		row.x, t.along = 0, true
-	}
-	longest := 0
-	for i, l := range list {
-		if best := list[longest]; l.n > best.n || l.n == best.n && l.x < best.x {
-			longest = i
+	t.along = -1
+	for k, loop := range t.order {
+		to := k
+		if k == len(t.order)-1 {
+			to = 3
+		}
+		switch {
+		case loop == ofDepth:
+			t.levels[to] = level{t.depth, t.line, t.wDepth}
+		case loop != t.at:
+			a := t.axes[loop]
+			t.levels[to] = level{a.taps, a.dilation * axes[loop], a.w}
+		case t.row.stride == 1:
+			t.levels[to] = level{t.row.taps, t.row.dilation, t.row.w}
+		case to == 3 && k == 3:
+			return false
+		default:
+			t.along = min(to, 2)
+			t.levels[t.along] = level{t.row.taps, 0, t.row.w}
 		}
 	}
-	t.levels[3] = list[longest]
-	list = slices.DeleteFunc(slices.Delete(list, longest, longest+1), func(l level) bool { return l.n == 1 })
-	if copy(t.levels[:3], list); t.along {
-		t.levels[2] = row
-	}
+	return true
 }
 
 // places are how many places of the axes there are, without rows.
@@ -193,31 +195,8 @@ func (t *tiles) cycles() float64 {
 	return count*(60+outside*(8+each*float64(t.levels[3].n))) + 1.5*(float64(all)*outer+weights) + 15000
 }
 
-// parts are how the products of a sum are cut: into so many parts, of chunks of levels 0 and 1, which number second
-// along level 1.
-type parts struct{ n, second, chunk0, chunk1 int }
-
-// partProducts is about how many products a part has: as much of w as stays in a cache close by.
-const partProducts = 2048
-
-// parts cuts sums of many products where there are few sums.
-func (t *tiles) parts() parts {
-	n0, n1, each := t.levels[0].n, t.levels[1].n, t.levels[2].n*t.levels[3].n
-	whole := parts{1, 1, n0, n1}
-	if n0*n1*each <= 2*partProducts {
-		return whole
-	}
-	p := parts{chunk0: 1, chunk1: n1}
-	if n1*each > partProducts {
-		p.chunk1 = ceil(n1, ceil(n1*each, partProducts))
-	} else {
-		p.chunk0 = ceil(n0, ceil(n0*n1*each, partProducts))
-	}
-	p.second = ceil(n1, p.chunk1)
-	p.n = p.second * ceil(n0, p.chunk0)
+// apart reports whether parts are made by SIMD-groups of their own, which pays where sums are few.
+func (t *tiles) apart() bool {
 	_, all := t.packed()
-	if p.n*t.places()*t.row.out*t.channels > all {
-		return whole
-	}
-	return p
+	return t.cut.n > 1 && t.cut.n*t.places()*t.row.out*t.channels <= all
 }

@@ -1,8 +1,8 @@
 // Convolutions of many products, in two steps. Pack lays x out so that its elements for neighbouring rows of y are
 // neighbours, with zeros around them; pack_weights lays w out in the order in which tiles need it. Then a SIMD-group
 // makes a tile of y: ROWS of one dimension by 32 * COLS of the other one. WIDE: lanes are places of y and ROWS its
-// channels, otherwise lanes are channels. T is the element type, ACC the type to add up in. Products are added in an
-// order that depends on the shapes alone.
+// channels, otherwise lanes are channels. T is the element type, ACC the type to add up in. Products are added in the
+// order that order.go says.
 
 #pragma clang fp contract(off)
 
@@ -130,10 +130,11 @@ struct Tiles {
     long step[4], part;              // of packed x along the levels, and from one part of its rows to the next one
     long y_start, y_group, y_row, y_channel, y_axes[3], y_part;
     uint length[4];                  // of the levels
-    uint dilation, stride;           // of rows: level 2 may be their taps
+    uint dilation[3], stride;        // of rows: a level may be their taps
     uint axes[3], rows, tiles;       // of y
     uint channels, groups, blocks;   // of a group
-    uint parts1, chunk0, chunk1;     // how levels 0 and 1 are cut into parts that are added up later
+    uint parts1, chunk0, chunk1;     // how levels 0 and 1 are cut into parts
+    uint parts;
     uint ndim;
 };
 
@@ -145,6 +146,9 @@ kernel void tile(const device ACC* x [[buffer(0)]],
                  constant long* x_outer [[buffer(5)]],
                  constant long* w_outer [[buffer(6)]],
                  constant long* y_outer [[buffer(7)]],
+#if INSIDE
+                 uint simd [[simdgroup_index_in_threadgroup]],
+#endif
                  uint3 p [[thread_position_in_grid]]) {
     uint row = p.y % m.tiles * PLACES;
     uint place = p.y / m.tiles;
@@ -164,11 +168,16 @@ kernel void tile(const device ACC* x [[buffer(0)]],
                                   a1 * m.x_axes[1] + a2 * m.x_axes[2] + row);
     ulong weights = ulong(offset_of(outer, shape, w_outer, m.ndim)) * m.groups + group;
     const device ACC* by = w + (weights * m.blocks + block) * depth * CHANNELS;
+    ACC sum[ROWS][COLS];
+#if INSIDE
+    threadgroup ACC totals[8 * ROWS * COLS * 32];
+    threadgroup ACC* total = totals + (simd * (ROWS * COLS * 32) + p.x);
+    for (part = 0; part < m.parts; part++) {
+#endif
     uint first0 = part / m.parts1 * m.chunk0;
     uint end0 = min(first0 + m.chunk0, m.length[0]);
     uint first1 = part % m.parts1 * m.chunk1;
     uint end1 = min(first1 + m.chunk1, m.length[1]);
-    ACC sum[ROWS][COLS];
     for (uint r = 0; r < ROWS; r++) {
         for (uint c = 0; c < COLS; c++) {
             sum[r][c] = ZERO;
@@ -179,7 +188,7 @@ kernel void tile(const device ACC* x [[buffer(0)]],
             const device ACC* line = from + (k0 * m.step[0] + k1 * m.step[1]);
             const device ACC* b = by + (ulong(k0) * m.length[1] + k1) * inner * CHANNELS;
             for (uint k2 = 0; k2 < m.length[2]; k2++) {
-                uint e = k2 * m.dilation;
+                uint e = k0 * m.dilation[0] + k1 * m.dilation[1] + k2 * m.dilation[2];
                 const device ACC* a = line + (k2 * m.step[2] + e % m.stride * m.part + e / m.stride);
 #if WIDE
                 a += p.x;
@@ -235,6 +244,16 @@ kernel void tile(const device ACC* x [[buffer(0)]],
             }
         }
     }
+#if INSIDE
+    for (uint r = 0; r < ROWS; r++) {
+        for (uint c = 0; c < COLS; c++) {
+            sum[r][c] = part == 0 ? sum[r][c] : total[32 * (r * COLS + c)] + sum[r][c];
+            total[32 * (r * COLS + c)] = sum[r][c];
+        }
+    }
+    }
+    part = 0;
+#endif
     device Y* to = y + (m.y_start + offset_of(outer, shape, y_outer, m.ndim) + part * m.y_part + group * m.y_group +
                         a0 * m.y_axes[0] + a1 * m.y_axes[1] + a2 * m.y_axes[2]);
     for (uint r = 0; r < ROWS; r++) {

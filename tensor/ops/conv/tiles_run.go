@@ -27,10 +27,10 @@ func (t *tiles) run(r *tensor.Run) error {
 	if err != nil {
 		return err
 	}
-	cut := t.parts()
-	if cut.n == 1 {
-		return t.multiply(r, cut, x, w, wOuter, t.rows)
+	if !t.apart() {
+		return t.multiply(r, x, w, wOuter, t.rows)
 	}
+	cut := t.cut
 	// The sums of parts lie in the order of outer indices, groups, axes, rows and channels.
 	all := t.places() * t.row.out * t.channels
 	to, err := r.Temp(tensor.Spec{Shape: tensor.Shape{cut.n, t.outer.Size() * t.groups, all}, DType: t.ACC})
@@ -52,7 +52,7 @@ func (t *tiles) run(r *tensor.Run) error {
 	}
 	sum := *t
 	sum.Y = t.ACC
-	if err := sum.multiply(r, cut, x, w, wOuter, &own); err != nil {
+	if err := sum.multiply(r, x, w, wOuter, &own); err != nil {
 		return err
 	}
 	return t.total(r, cut.n, to)
@@ -135,8 +135,8 @@ func (w weights) pack(r *tensor.Run, v tileVariant) (packed tensor.Operand, stri
 		w.from.Arg(), packed.Arg(), p.Arg(), dims.Shape(), dims.Strides(0))
 }
 
-// multiply makes the tiles of each part, where to's strides say.
-func (t *tiles) multiply(r *tensor.Run, cut parts, x, w tensor.Operand, wOuter []int, to *rows) error {
+// multiply makes the tiles where to's strides say: of each part, or of all of them.
+func (t *tiles) multiply(r *tensor.Run, x, w tensor.Operand, wOuter []int, to *rows) error {
 	axes, all := t.packed()
 	long, channels := t.tile()
 	count, blocks := ceil(t.row.out, long), ceil(t.channels, channels)
@@ -149,9 +149,9 @@ func (t *tiles) multiply(r *tensor.Run, cut parts, x, w tensor.Operand, wOuter [
 	for i, a := range t.axes {
 		p = p.Long(a.stride * axes[i])
 	}
-	dilation := 0
-	if t.along {
-		dilation = t.row.dilation
+	dilation := [3]int{}
+	if t.along >= 0 {
+		dilation[t.along] = t.row.dilation
 	}
 	for _, l := range t.levels {
 		p = p.Long(l.x)
@@ -164,11 +164,14 @@ func (t *tiles) multiply(r *tensor.Run, cut parts, x, w tensor.Operand, wOuter [
 	for _, l := range t.levels {
 		p = p.Uint(l.n)
 	}
-	p = p.Uint(dilation, t.row.stride, t.axes[0].out, t.axes[1].out, t.axes[2].out, t.row.out, count, t.channels,
-		t.groups, blocks, cut.second, cut.chunk0, cut.chunk1, dims.N)
-	v := t.tileVariant
+	v, cut, apart := t.tileVariant, t.cut, 1
+	if v.inside = cut.n > 1; t.apart() {
+		v.inside, apart = false, cut.n
+	}
+	p = p.Uint(dilation[:]...).Uint(t.row.stride, t.axes[0].out, t.axes[1].out, t.axes[2].out, t.row.out, count,
+		t.channels, t.groups, blocks, cut.second, cut.chunk0, cut.chunk1, cut.n, dims.N)
 	v.unit = v.wide && to.row.y == 1 || !v.wide && to.yChannel == 1
-	return tileKernels.Launch(r, v, "tile", kit.Simds(count*t.places()*cut.n, t.outer.Size()*t.groups*blocks, 8),
+	return tileKernels.Launch(r, v, "tile", kit.Simds(count*t.places()*apart, t.outer.Size()*t.groups*blocks, 8),
 		x.Arg(), w.Arg(), to.y.Arg(), p.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1), dims.Strides(2))
 }
 

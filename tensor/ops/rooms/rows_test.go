@@ -10,7 +10,9 @@ import (
 
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
+	"github.com/mlxlua/mlxlua/tensor/ops/conv"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 	"github.com/mlxlua/mlxlua/tensor/ops/fft"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
@@ -104,6 +106,45 @@ func rowsOf(d tensor.DType) map[string]byRows {
 		q := ops.Transpose(ops.ExpandDims(x, []int{0}), []int{0, 2, 1, 3})
 		return ops.Transpose(fast.ScaledDotProductAttention(q, k, v, 0.1, fast.AttentionOptions{}), []int{2, 0, 1, 3})
 	})
+	for name, f := range convolutions(d) {
+		all[name] = f
+	}
+	return all
+}
+
+// convolutions are of examples along axis 0, and so are their gradients by the input: how many there are decides on
+// nothing.
+func convolutions(d tensor.DType) map[string]byRows {
+	all := map[string]byRows{}
+	for name, c := range map[string]struct {
+		x, w []int
+		o    conv.Options
+	}{
+		"1d":          {[]int{40, 9}, []int{6, 5, 9}, conv.Options{Groups: 1}},
+		"2d":          {[]int{9, 11, 20}, []int{40, 3, 3, 20}, conv.Options{PaddingLow: []int{1}, Groups: 1}},
+		"strided":     {[]int{21, 12, 3}, []int{10, 7, 5, 3}, conv.Options{Stride: []int{2, 3}, Groups: 1}},
+		"many taps":   {[]int{5, 6, 600}, []int{3, 3, 3, 600}, conv.Options{Groups: 1}},
+		"1 x 1":       {[]int{7, 5, 40}, []int{12, 1, 1, 40}, conv.Options{Groups: 1}},
+		"groups":      {[]int{8, 9, 24}, []int{12, 3, 3, 6}, conv.Options{Groups: 4}},
+		"depthwise":   {[]int{12, 7, 33}, []int{33, 3, 4, 1}, conv.Options{Groups: 33}},
+		"dilated":     {[]int{13, 12, 4}, []int{9, 3, 3, 4}, conv.Options{KernelDilation: []int{2, 3}, Groups: 1}},
+		"transposed":  {[]int{8, 7, 6}, []int{5, 4, 3, 6}, conv.Options{InputDilation: []int{2, 3}, Groups: 1}},
+		"long window": {[]int{300, 1}, []int{2, 101, 1}, conv.Options{Groups: 1}},
+		"3d":          {[]int{6, 5, 7, 3}, []int{8, 3, 2, 3, 3}, conv.Options{Stride: []int{1, 1, 2}, Groups: 1}},
+	} {
+		w := optest.Noise(d, c.w...)
+		f := func(x *tensor.Array) *tensor.Array { return conv.ConvGeneral(x, w, c.o) }
+		all["conv "+name] = byRows{row: c.x, f: f}
+		all["gradient of conv "+name] = byRows{row: c.x, f: func(x *tensor.Array) *tensor.Array {
+			_, grads, err := grad.VJP(func(in []*tensor.Array) ([]*tensor.Array, error) {
+				return []*tensor.Array{f(in[0])}, nil
+			}, []*tensor.Array{x}, []*tensor.Array{f(x)})
+			if err != nil {
+				return tensor.Fail(nil, "gradient", "%w", err)
+			}
+			return grads[0]
+		}}
+	}
 	return all
 }
 
@@ -186,7 +227,8 @@ func BenchmarkBatchInvariant(b *testing.B) {
 	require.NoError(b, tensor.Eval(b.Context(), append([]*tensor.Array{w, k, v}, packed...)...))
 	for _, rows := range []int{1, 16, 64, 512} {
 		x, q := optest.Noise(tensor.Float32, rows, 4096), optest.Noise(tensor.Float32, 1, 8, rows, 64)
-		require.NoError(b, tensor.Eval(b.Context(), x, q))
+		images, window := optest.Noise(tensor.Float32, rows, 28, 28, 16), optest.Noise(tensor.Float32, 32, 3, 3, 16)
+		require.NoError(b, tensor.Eval(b.Context(), x, q, images, window))
 		for _, p := range []struct {
 			name string
 			f    func() *tensor.Array
@@ -199,6 +241,7 @@ func BenchmarkBatchInvariant(b *testing.B) {
 			{"attention to 1024 keys", func() *tensor.Array {
 				return fast.ScaledDotProductAttention(q, k, v, 0.125, fast.AttentionOptions{})
 			}},
+			{"conv2d of as many images", func() *tensor.Array { return conv.Conv2D(images, window, nil, nil, nil, 1) }},
 		} {
 			b.Run(fmt.Sprintf("%s of %d rows", p.name, rows), func(b *testing.B) {
 				least := map[bool]float64{}
