@@ -157,6 +157,12 @@ type Memory struct {
 	Handle any
 }
 
+// Setter is the capability of drivers that set bytes without a copy from the host.
+type Setter interface {
+	// Set makes n bytes of mem from offset on v, under the conditions of Driver.Write.
+	Set(mem Memory, offset, n int64, v byte) error
+}
+
 // PeerCopier is the capability of drivers that copy from another device's memory without a detour by the host.
 type PeerCopier interface {
 	// CopyPeer copies n bytes of from, which belongs to the driver other, to mem, under the conditions of Driver.Read and

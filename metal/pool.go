@@ -499,6 +499,9 @@ func (p *pool) set(m piece, v byte) error {
 		setBytes(m.mem.Host[m.offset:][:m.n], v)
 		return nil
 	}
+	if setter, ok := Capability[Setter](p.dev); ok {
+		return setter.Set(m.mem, m.offset, m.n, v)
+	}
 	src := make([]byte, min(m.n, pieceBytes))
 	setBytes(src, v)
 	for at := int64(0); at < m.n; at += pieceBytes {

@@ -15,6 +15,7 @@ import (
 var cases = []testCase{
 	{name: "info", run: caseInfo},
 	{name: "alloc", run: caseAlloc},
+	{name: "set", validate: []bool{false}, run: caseSet},
 	{name: "compile errors", run: caseCompileErrors},
 	{name: "reflection", run: caseReflection},
 	{name: "dispatch", run: caseDispatch},
@@ -90,6 +91,31 @@ func caseAlloc(b *bench) {
 		_, err := b.drv.Alloc(n)
 		must.Error(b.t, err, "%d bytes", n)
 	}
+}
+
+// caseSet: Set changes what it is asked to, in order with Write.
+func caseSet(b *bench) {
+	setter, ok := b.drv.(metal.Setter)
+	if !ok {
+		return
+	}
+	m, err := b.drv.Alloc(100)
+	must.NoError(b.t, err)
+	want := make([]byte, 100)
+	for i := range want {
+		want[i] = byte(i)
+	}
+	b.transfer(m, 0, want, true)
+	must.NoError(b.t, setter.Set(m, 10, 21, 0xA5))
+	for i := range 21 {
+		want[10+i] = 0xA5
+	}
+	want[15] = 1
+	b.transfer(m, 15, want[15:16], true)
+	must.NoError(b.t, setter.Set(m, 99, 1, 0))
+	want[99] = 0
+	must.Equal(b.t, want, b.transfer(m, 0, make([]byte, 100), false), "after Write, Set, Write, Set")
+	b.drv.Free(m)
 }
 
 // transfer writes data to a driver's memory or fills it from there, and returns it.

@@ -32,6 +32,7 @@ type upload struct {
 type Transfers struct {
 	Reads, Writes, Peers         int
 	ReadBytes, WroteBytes, Moved int64
+	Sets                         int // of memory that the device has set itself
 }
 
 // discretePoison is what staging memory and freed memory are full of: no pattern that the device model uses.
@@ -80,6 +81,15 @@ func (d *Discrete) Write(mem metal.Memory, offset int64, src []byte) error {
 	d.counts.Writes++
 	d.counts.WroteBytes += int64(len(src))
 	return nil
+}
+
+// Set sets bytes of the device's memory, in order with what was written.
+func (d *Discrete) Set(mem metal.Memory, offset, n int64, v byte) error {
+	d.upload()
+	d.mu.Lock()
+	d.counts.Sets++
+	d.mu.Unlock()
+	return d.Driver.Write(mem, offset, bytes.Repeat([]byte{v}, int(n)))
 }
 
 // Read reads what was written by then.

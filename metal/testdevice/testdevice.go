@@ -33,12 +33,19 @@ func Open() ([]*metal.Device, error) {
 	}
 	var dev *metal.Device
 	if Name() == "discrete" {
-		dev, err = metal.NewDevice(NewDiscrete(0), metal.DeviceOptions{})
+		opened = NewDiscrete(0)
+		dev, err = metal.NewDevice(opened, metal.DeviceOptions{})
 	} else {
 		dev, err = drivers.Open(drivers.Options{Name: Name()})
 	}
 	return []*metal.Device{dev, cpu}, err
 }
+
+// opened is the discrete device of the tests.
+var opened *drivertest.Discrete
+
+// Discrete is the driver of the tests' device, where that is "discrete"; else nil.
+func Discrete() *drivertest.Discrete { return opened }
 
 // NewDiscrete is a driver for the CPU behind memory of its own.
 func NewDiscrete(index int) *drivertest.Discrete {
