@@ -31,6 +31,7 @@ func (p *Program) Bytes() int64 { return p.plan.bytes() }
 
 func (p *plan) bytes() int64 {
 	n := refBytes*int64(len(p.consts)+len(p.outs)) + guardBytes*int64(len(p.guards))
+	n += p.steady.bytes()
 	for _, s := range p.steps {
 		n += stepBytes + refBytes*int64(len(s.in)) + specBytes*int64(len(s.specs))
 	}

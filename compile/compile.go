@@ -156,7 +156,7 @@ func (fn *Function) replay(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, 
 		fn.mu.Unlock()
 		for _, e := range fitting {
 			tried[e] = true
-			outs, err := e.plan.run(c, in)
+			outs, err := e.plan.call(c, in)
 			if err == nil {
 				fn.noteHit(e)
 				return outs, nil
@@ -198,7 +198,7 @@ func (fn *Function) traceAndReplay(c *tensor.Ctx, in []*tensor.Array, f *flight,
 	if err != nil {
 		return nil, err
 	}
-	outs, err := p.run(c, in)
+	outs, err := p.call(c, in)
 	if err != nil {
 		return nil, err
 	}

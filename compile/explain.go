@@ -102,6 +102,7 @@ func (fn *Function) Explain(c *tensor.Ctx, source bool) string {
 			fmt.Fprintf(&b, "  guard: %s\n", strings.TrimSuffix(g.describe(g.size), fmt.Sprintf(", is %d", g.size)))
 		}
 		fmt.Fprintf(&b, "  ops: %s\n", e.plan.opsText())
+		fmt.Fprintf(&b, "  %s\n", e.plan.stepText())
 		e.explainKernels(c, &b, source)
 	}
 	return b.String()

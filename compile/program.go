@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -62,30 +63,11 @@ func Record(c *tensor.Ctx, f func([]*tensor.Array) ([]*tensor.Array, error), in 
 
 // dropDead drops the steps that nothing needs.
 func (p *plan) dropDead() {
-	needed := map[int]bool{}
-	need := func(r ref) {
-		if r.kind == 's' {
-			needed[r.i] = true
-		}
-	}
-	for _, r := range p.outs {
-		need(r)
-	}
+	values := slices.Clone(p.outs)
 	for _, g := range p.guards {
-		need(g.of)
+		values = append(values, g.of)
 	}
-	live := make([]bool, len(p.steps))
-	for i := len(p.steps) - 1; i >= 0; i-- {
-		s := &p.steps[i]
-		for k := range s.given {
-			live[i] = live[i] || needed[s.first+k]
-		}
-		if live[i] {
-			for _, r := range s.in {
-				need(r)
-			}
-		}
-	}
+	live := p.live(values, true)
 	to, before := map[int]int{}, make([]int, len(p.steps)+1)
 	var steps []step
 	slots := 0
@@ -112,6 +94,34 @@ func (p *plan) dropDead() {
 		g.of, g.after = g.of.moved(to), before[g.after]
 	}
 	p.steps = steps
+}
+
+// live says which steps values need: those whose elements they read, and with specs also those of which they need but
+// shape and dtype.
+func (p *plan) live(values []ref, specs bool) []bool {
+	needed := map[int]bool{}
+	need := func(refs []ref) {
+		for _, r := range refs {
+			if r.kind == 's' {
+				needed[r.i] = true
+			}
+		}
+	}
+	need(values)
+	live := make([]bool, len(p.steps))
+	for i := len(p.steps) - 1; i >= 0; i-- {
+		s := &p.steps[i]
+		for k := range s.given {
+			live[i] = live[i] || needed[s.first+k]
+		}
+		switch {
+		case live[i] && specs:
+			need(s.in)
+		case live[i]:
+			need(s.in[:s.call.Reads(len(s.in))])
+		}
+	}
+	return live
 }
 
 // moved is the ref where slots have other numbers.

@@ -17,6 +17,7 @@ type plan struct {
 	guards   []guard
 	recorded int  // nodes before simplification
 	foreign  bool // a constant belongs to another transform's trace
+	steady   steady
 }
 
 // step is a call of an op on refs. Its outputs are the slots from first on.

@@ -65,8 +65,9 @@ var compileRows = []row{
 			"tables, such as a model and an optimizer's state, that fun changes: what it writes there is written at each " +
 			"call. Other assignments happen when fun is traced only. A size read by x.shape " +
 			"is a guard: where it differs, fun is traced again. f:explain() tells captures, traces and their " +
-			"reasons, and the kernels before and after fusion; f:explain{source = true} also the text of those that are " +
-			"printed for fused operations. check runs both ways and compares.",
+			"reasons, whether calls are recorded as one node, and the kernels before and after fusion; " +
+			"f:explain{source = true} also the text of those that are printed for fused " +
+			"operations. check runs both ways and compares.",
 		call: func(a *args) any {
 			for i := 1; i <= 2; i++ {
 				if _, ok := a.raw[i].(*lua.LTable); !ok && a.raw[i] != lua.LNil && !isRandomState(a.raw[i]) {

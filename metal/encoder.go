@@ -26,7 +26,8 @@ type Encoder struct {
 	pinned  *Pipeline // the last that was retained
 	due     hazard
 	culprit *Buffer
-	none    bindings // what is used once the scratch was given back
+	none    bindings          // what is used once the scratch was given back
+	shared  func([]byte) bool // see ShareBytes
 }
 
 // bindings is an encoder's scratch.
@@ -121,6 +122,10 @@ func (e *Encoder) SetBytes(param int, b []byte) {
 		e.fail(param, "%d inline bytes are bound, and the kernel needs %d", len(b), e.p.min[param])
 	case e.p.access[param]&accWrite != 0:
 		e.fail(param, "the kernel writes it, so it cannot be inline bytes")
+	}
+	if e.shares(b) {
+		e.args[param] = Arg{Bytes: b}
+		return
 	}
 	if old := e.args[param].Bytes; cap(old) >= len(b) {
 		e.args[param] = Arg{Bytes: append(old[:0], b...)}
@@ -254,7 +259,7 @@ func (e *Encoder) Dispatch(grid, tg Size) error {
 	}
 	cb.add(&Command{
 		Kind: CmdDispatch, Label: e.label, Unit: e.unit, Unless: e.unless, Fault: e.fault, Pipeline: p,
-		Args: cb.rec.keepArgs(e.args), Grid: grid,
+		Args: cb.rec.keepArgs(e.args, e), Grid: grid,
 		Threadgroup: Size{min(tg.X, grid.X), min(tg.Y, grid.Y), min(tg.Z, grid.Z)},
 	})
 	return nil

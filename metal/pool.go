@@ -435,6 +435,9 @@ func (p *pool) noRoom(kind int, blk *block) {
 
 // free takes a buffer back whose last reference is gone.
 func (p *pool) free(b *Buffer) {
+	if b.blk == nowhere {
+		return
+	}
 	p.mu.Lock()
 	blk := b.blk
 	if blk.mapping != nil {

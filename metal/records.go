@@ -33,14 +33,14 @@ func (r *records) done() {
 	spareRecords.Put(r)
 }
 
-// keepArgs copies arguments, inline bytes too, to where commands keep them.
-func (r *records) keepArgs(args []Arg) []Arg {
+// keepArgs copies arguments, inline bytes too but for shared ones, to where commands keep them.
+func (r *records) keepArgs(args []Arg, e *Encoder) []Arg {
 	r.args = room(r.args, len(args), 128)
 	at := len(r.args)
 	r.args = append(r.args, args...)
 	kept := r.args[at:len(r.args):len(r.args)]
 	for i := range kept {
-		if b := kept[i].Bytes; len(b) > 0 {
+		if b := kept[i].Bytes; len(b) > 0 && !e.shares(b) {
 			r.bytes = room(r.bytes, len(b), 2048)
 			from := len(r.bytes)
 			r.bytes = append(r.bytes, b...)

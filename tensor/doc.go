@@ -10,6 +10,7 @@
 //	claim     going over the graph behind them and taking what nobody has taken
 //	plan      deciding what is stored, what is computed in one kernel, and in which order
 //	record    turning that into command buffers
+//	step      the same again: a compiled function's commands, kept and encoded on other buffers
 //	memory    the buffers behind arrays, from the record stage until nobody can read them
 //	complete  what becomes of nodes when the commands have run
 //	read      the bytes of an array, for Go programs and Lua
@@ -41,6 +42,8 @@
 //   - A batcher collects what is recorded into batches; a batch is a command buffer with the nodes that it computes.
 //   - An allocator finds the memory of what is recorded: from the units before, or from the device.
 //   - A temporary is a buffer that one unit needs and gives back.
+//   - A recording (Recording) is a compiled function's graph for inputs of certain shapes: a call of it is one node.
+//   - A take is the commands of a recording for inputs that lie in certain ways. A seat is a buffer's place in it.
 //   - A storage is a buffer that outputs lie in; several may lie in one, as views.
 //   - A crowd is a few small storages that one clean-up of Go's collector serves.
 //   - A holder (Holder) is a program that can tell which of its arrays it still reaches: a Lua state. An array escapes

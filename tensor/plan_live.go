@@ -21,7 +21,7 @@ func (rec *recorder) findLive() {
 		}
 	}
 	scan()
-	if unproven > 0 && rec.s.collect(rec, unproven) {
+	if unproven > 0 && rec.dry == nil && rec.s.collect(rec, unproven) {
 		before := unproven
 		scan()
 		rec.s.pace.learn(before, before-unproven)

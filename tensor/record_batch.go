@@ -30,6 +30,7 @@ type batcher struct {
 	first   int    // its first command in the batch
 	early   *error // of its commands in earlier batches
 	whole   int    // the Unit of its commands
+	dry     bool   // it is for a take: nothing is to run
 	spoils  bool   // its last command writes over what it reads, and may be stopped midway
 	wholes  int    // Units so far
 	update  *updateMoves
@@ -56,7 +57,7 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 		}
 	}
 	enc := b.cb.Encoder()
-	if b.cb.Validating() && q.place != (Place{}) {
+	if b.cb.Validating() && q.place != (Place{}) && !q.dry {
 		label = strings.TrimSpace(label + " " + q.place.String())
 	}
 	enc.Label(label)

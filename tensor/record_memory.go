@@ -16,6 +16,7 @@ type allocator struct {
 	pieces  []int           // that strides are cut from
 	temps   []*metal.Buffer // of the unit that is being recorded
 	lent    []*metal.Buffer // those of them that someone reads after the unit
+	dry     *dry            // what is recorded is for a take: nil otherwise
 }
 
 // freeList holds buffers whose last reader is encoded: later calls of the stream may write to them at once, because
@@ -84,6 +85,9 @@ func (m *allocator) alloc(n int64, o *metal.Origin, fill bool) (*metal.Buffer, e
 	fill = fill && n >= leastBuffer
 	n = max(n, leastBuffer)
 	m.batcher.open().bytes += n
+	if m.dry != nil {
+		return m.dry.alloc(n, o, fill), nil
+	}
 	if b := m.free.get(n, o.Owner, fill); b != nil {
 		if m.dev.Validating() {
 			if err := m.batcher.encoder("").Reuse(b); err != nil {
@@ -185,6 +189,12 @@ func (m *allocator) giveBack() {
 
 // upload puts inline bytes into a temporary buffer.
 func (m *allocator) upload(v View) (View, error) {
+	if m.dry != nil {
+		origin := m.origin(m.batcher.op.temporary)
+		v.buf, v.inline = m.dry.upload(v.inline, &origin), nil
+		m.temps = append(m.temps, v.buf)
+		return v, nil
+	}
 	buf, err := m.copied(append(make([]byte, 0, max(len(v.inline), leastBuffer)), v.inline...))
 	if err != nil {
 		return View{}, err

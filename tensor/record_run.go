@@ -301,16 +301,20 @@ func (rec *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup
 
 // checkAtEnd has f called with a result's bytes when the batch has run: until then no later command may write to them.
 func (rec *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
-	if o.buf == nil {
-		return
+	if o.buf != nil {
+		rec.checkBytes(n, o, o.NBytes(), f)
 	}
+}
+
+// checkBytes is checkAtEnd of n bytes at the operand's place.
+func (rec *recorder) checkBytes(n *Node, o Operand, bytes int64, f func([]byte) error) {
 	o.buf.Retain()
 	rec.memory.lend(o.buf)
 	if o.owner != nil {
 		o.owner.shared.Store(true)
 	}
 	b := rec.batcher.open()
-	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: o.NBytes(), f: f, first: rec.batcher.first,
+	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: bytes, f: f, first: rec.batcher.first,
 		last: rec.batcher.commands()}
 	b.checks = append(b.checks, c)
 	if changes.n.Load() > 0 {

@@ -25,8 +25,10 @@ type recorder struct {
 	rule   Run           // of the Run rule that is being executed
 
 	gates gates
+	steps steps
 
 	preview *preview // what is recorded is not to run: nil otherwise
+	dry     *dry     // what is recorded is for a take: nil otherwise
 }
 
 func (rec *recorder) init(s *Stream) {
@@ -34,6 +36,7 @@ func (rec *recorder) init(s *Stream) {
 	rec.batcher = batcher{s: s, dev: s.dev, pace: s.dev.Info().Pace}
 	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
 	rec.gates.rec, rec.gates.skips = rec, s.dev.Info().Skips
+	rec.steps.rec = rec
 	rec.texts = map[string]metal.Source{}
 }
 

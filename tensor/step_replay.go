@@ -1,0 +1,386 @@
+package tensor
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
+
+// steps records calls of recordings, for a recorder: what follows is scratch, kept between calls, and the take and the
+// task of the call that is being recorded.
+type steps struct {
+	rec *recorder
+	t   *task
+	tk  *take
+
+	in    []layout
+	need  []bool
+	key   []byte
+	bufs  []*metal.Buffer // by seat
+	live  []bool          // by seat: bufs has a reference that is to be given back
+	store []*storage
+}
+
+// record records a call of a Recording.
+func (k *steps) record(t *task) error {
+	r, rec := t.node.attrs.(*Recording), k.rec
+	k.t = t
+	defer k.clear()
+	if err := k.layouts(); err != nil {
+		return err
+	}
+	k.needed()
+	k.key = r.appendKey(k.key[:0], k.in, k.need)
+	k.tk = r.find(k.key, rec.s)
+	if k.tk == nil || !rec.dev.UseLibraries(k.tk.libs, rec.job.proof.holder.Libraries()) {
+		var err error
+		if k.tk, err = r.capture(rec, k.in, k.need); err != nil {
+			return err
+		}
+		if k.tk.key = string(k.key); k.tk.callsWithin() { // a gate may have such a call begin a command buffer
+			r.calls.Store(true)
+			return k.record(t)
+		}
+		r.keep(k.tk)
+	}
+	return k.replay()
+}
+
+// clear lets go of what the scratch refers to.
+func (k *steps) clear() {
+	k.t, k.tk = nil, nil
+	clear(k.in)
+	clear(k.bufs)
+	clear(k.store)
+}
+
+// layouts finds how the inputs of a call lie.
+func (k *steps) layouts() error {
+	t := k.t
+	k.in = resize(k.in, t.from)
+	for i, v := range t.reads() {
+		o, err := k.rec.operand(v)
+		if err != nil {
+			return err
+		}
+		k.in[i] = layout{View: o.View, spec: o.Spec, filled: v.Node.out[v.Out].filled, writable: k.mayWrite(v, &o)}
+	}
+	return nil
+}
+
+// mayWrite reports whether the call may write over an input, when it has read it: nobody else will, it lies alone in
+// its memory, and an output takes as much.
+func (k *steps) mayWrite(v Value, o *Operand) bool {
+	rec, t, st := k.rec, k.t, o.owner
+	if st == nil || rec.plan.single || t.node.attrs.(*Recording).calls.Load() {
+		return false
+	}
+	if o.OffsetBytes != 0 || o.buf.Len() != max(o.NBytes(), leastBuffer) ||
+		st.users.Load() != 1 || !t.hasOutput(o.Spec) || !t.readsOnce(v) {
+		return false
+	}
+	return rec.lastRead(v, []int32{t.node.slot}) && st.writable(rec.s) && !v.changing()
+}
+
+// hasOutput reports whether an output of the task has that spec.
+func (t *task) hasOutput(s Spec) bool {
+	for i := range t.node.out {
+		if o := &t.node.out[i].spec; o.DType == s.DType && o.Shape.Equal(s.Shape) {
+			return true
+		}
+	}
+	return false
+}
+
+// needed finds which outputs of a call somebody reads.
+func (k *steps) needed() {
+	n, p := k.t.node, &k.rec.plan
+	k.need = resize(k.need, len(n.out))
+	base := int(p.base[n.slot])
+	any := false
+	for i := range k.need {
+		k.need[i] = p.live[base+i] || p.edges[base+i] > 0
+		any = any || k.need[i]
+	}
+	if !any { // it was asked for and let go of: one that nobody reads is as good as another
+		k.need[0] = true
+	}
+}
+
+// appendKey appends what a take depends on beside the stream.
+func (r *Recording) appendKey(key []byte, in []layout, need []bool) []byte {
+	flag := func(b bool) {
+		if b {
+			key = append(key, 1)
+		} else {
+			key = append(key, 0)
+		}
+	}
+	flag(fuse.Load())
+	for _, n := range need {
+		flag(n)
+	}
+	for i := range in {
+		l := &in[i]
+		offset, tail := l.class()
+		flag(tail)
+		flag(l.writable)
+		flag(l.filled)
+		if l.buf == nil {
+			key = binary.AppendUvarint(append(key, 1), uint64(len(l.inline)))
+		} else {
+			key = append(key, 0)
+		}
+		key = binary.AppendVarint(key, offset)
+		for d, s := range l.Strides {
+			if l.spec.Shape[d] == 1 { // which no element is reached by
+				s = 0
+			}
+			key = binary.AppendVarint(key, int64(s))
+		}
+	}
+	return key
+}
+
+// replay encodes the commands of a take on the buffers of the day.
+func (k *steps) replay() (err error) {
+	rec, tk, q := k.rec, k.tk, &k.rec.batcher
+	k.bufs, k.live, k.store = resize(k.bufs, len(tk.seats)), resize(k.live, len(tk.seats)), resize(k.store, len(tk.stores))
+	for i := range k.in {
+		k.bufs[i] = k.in[i].buf
+	}
+	defer func() {
+		for i, live := range k.live {
+			if live && err == nil && !tk.seats[i].checked {
+				rec.memory.recycle(k.bufs[i])
+			} else if live { // a check keeps it, or commands that will not be recorded
+				k.bufs[i].Release()
+			}
+		}
+	}()
+	if err := k.placeInputs(); err != nil {
+		return err
+	}
+	for _, at := range tk.begin {
+		if err := k.fill(at); err != nil {
+			return err
+		}
+	}
+	for i := range tk.units {
+		u := &tk.units[i]
+		if err := k.replayUnit(u); err != nil {
+			return u.error(err)
+		}
+		if q.whole != 0 || !q.full() {
+			continue
+		}
+		if q.commit(false); rec.job.ctx.Err() != nil {
+			return context.Cause(rec.job.ctx)
+		}
+	}
+	rec.job.flops.Add(tk.flops)
+	rec.job.bytes.Add(tk.written)
+	k.placeOutputs()
+	return nil
+}
+
+// error names the unit's op and line.
+func (u *takeUnit) error(err error) error {
+	n := Node{op: u.op, place: compacted(u.place)}
+	return n.runError(err)
+}
+
+// placeInputs makes storages of inputs that outputs lie in.
+func (k *steps) placeInputs() error {
+	rec, tk := k.rec, k.tk
+	for i := range tk.stores {
+		to := &tk.stores[i]
+		s := &tk.seats[to.seat]
+		if s.input < 0 {
+			continue
+		}
+		l := &k.in[s.input]
+		st := l.owner
+		if st == nil { // a temporary of this call: another device's bytes
+			l.buf.Retain()
+			rec.memory.lend(l.buf)
+			st = &storage{dev: rec.dev, stream: rec.s, buf: l.buf, external: true}
+		}
+		k.store[i] = st
+		if to.taken {
+			l.buf.SetOrigin(k.origin(s))
+		}
+		k.placeStore(int32(i))
+	}
+	return nil
+}
+
+// origin is what messages say of the buffer in a seat.
+func (k *steps) origin(s *seat) metal.Origin {
+	o := s.origin
+	o.Account, o.Owner = k.rec.batcher.account, k.rec.batcher.owner
+	return o
+}
+
+// fill gives a seat a buffer.
+func (k *steps) fill(at int32) (err error) {
+	rec, s := k.rec, &k.tk.seats[at]
+	origin := k.origin(s)
+	var buf *metal.Buffer
+	if s.upload {
+		b := s.bytes
+		if s.from.input >= 0 {
+			b = k.in[s.from.input].inline[s.from.at:]
+		}
+		b = append(make([]byte, 0, max(len(b), leastBuffer)), b...)[:s.length]
+		buf, err = rec.dev.AllocCopy(rec.job.ctx, b, &origin)
+	} else {
+		buf, err = rec.memory.alloc(s.length, &origin, s.fill)
+	}
+	if err != nil {
+		return err
+	}
+	k.bufs[at] = buf
+	if s.store < 0 {
+		k.live[at] = true
+		return nil
+	}
+	n, to := k.t.node, &k.tk.stores[s.store]
+	var st *storage
+	switch {
+	case buf.Len() <= crowdBytes/2 && rec.plan.live[int(rec.plan.base[n.slot])+to.first]:
+		st = rec.memory.crowd.next(rec.dev, buf)
+	case to.first == 0:
+		st = &n.home
+		st.again()
+	default:
+		st = &storage{}
+	}
+	st.buf, st.dev, st.stream, st.external = buf, rec.dev, rec.s, to.external
+	k.store[s.store] = st
+	k.placeStore(s.store)
+	return nil
+}
+
+// placeStore says of the outputs that lie in a storage where that is: what goes wrong from then on gives it back.
+func (k *steps) placeStore(store int32) {
+	tk := k.tk
+	for i := range tk.outs {
+		o := &tk.outs[i]
+		if o.store != store || !o.there {
+			continue
+		}
+		at := tk.stores[store].seat
+		v := View{buf: k.bufs[at], owner: k.store[store], OffsetBytes: o.offset, Strides: o.strides}
+		if in := tk.seats[at].input; in >= 0 {
+			v.OffsetBytes += k.in[in].OffsetBytes
+		}
+		k.rec.setData(k.t.node, i, v)
+		k.t.node.out[i].filled = o.filled
+	}
+}
+
+// placeOutputs says where the inline outputs lie.
+func (k *steps) placeOutputs() {
+	for i := range k.tk.outs {
+		o := &k.tk.outs[i]
+		if o.store >= 0 || !o.there {
+			continue
+		}
+		v := View{inline: o.inline, OffsetBytes: o.offset, Strides: o.strides}
+		if o.from.input >= 0 {
+			v.inline = k.in[o.from.input].inline[o.from.at:]
+		}
+		k.rec.setData(k.t.node, i, v)
+		k.t.node.out[i].filled = o.filled
+	}
+}
+
+// replayUnit encodes the commands of a unit.
+func (k *steps) replayUnit(u *takeUnit) error {
+	rec, tk, q := k.rec, k.tk, &k.rec.batcher
+	q.op, q.place = u.op, u.place
+	for i := u.first; i < u.last; i++ {
+		c := &tk.cmds[i]
+		for _, at := range c.begin {
+			if err := k.fill(at); err != nil {
+				return err
+			}
+		}
+		if int(i) == tk.indivisible {
+			q.indivisible()
+		}
+		if err := k.encode(c); err != nil {
+			return err
+		}
+		for _, at := range c.end {
+			rec.memory.recycle(k.bufs[at])
+			k.live[at] = false
+		}
+	}
+	for i := range u.checks {
+		c := &u.checks[i]
+		s := &tk.seats[c.seat]
+		o := Operand{View: View{buf: k.bufs[c.seat], OffsetBytes: c.at}}
+		if s.store >= 0 {
+			o.owner = k.store[s.store]
+		}
+		rec.checkBytes(k.t.node, o, c.n, c.f)
+	}
+	return nil
+}
+
+// rangeOf is what an argument is bound to.
+func (k *steps) rangeOf(a *takeArg) metal.Range {
+	r := metal.Range{Buf: k.bufs[a.seat], Offset: a.offset, Bytes: a.n}
+	if in := k.tk.seats[a.seat].input; in >= 0 {
+		r.Offset += k.in[in].OffsetBytes
+	}
+	if a.n == toEnd {
+		r.Bytes = r.Buf.Len() - r.Offset
+	}
+	return r
+}
+
+// encode encodes a command.
+func (k *steps) encode(c *takeCommand) error {
+	enc := k.rec.batcher.encoder(c.label)
+	switch c.kind {
+	case metal.CmdCopy:
+		return enc.Copy(k.rangeOf(&c.args[0]), k.rangeOf(&c.args[1]))
+	case metal.CmdFill:
+		return enc.Fill(k.rangeOf(&c.args[0]), c.pattern)
+	case metal.CmdCall:
+		ranges := make([]metal.Range, len(c.args))
+		for i := range c.args {
+			ranges[i] = k.rangeOf(&c.args[i])
+		}
+		err := enc.Call(c.routine, ranges[c.writes:], ranges[:c.writes])
+		if q := &k.rec.batcher; errors.Is(err, metal.ErrGateBegins) && q.whole == 0 {
+			q.commit(false)
+			err = q.encoder(c.label).Call(c.routine, ranges[c.writes:], ranges[:c.writes])
+		}
+		return err
+	case metal.CmdDispatch:
+	default:
+		return fmt.Errorf("BUG: a take has a command of kind %d", c.kind)
+	}
+	enc.SetPipeline(c.pipeline)
+	for i := range c.args {
+		a := &c.args[i]
+		switch {
+		case a.seat >= 0:
+			enc.SetBufferRange(i, k.rangeOf(a))
+		case a.group > 0:
+			enc.SetThreadgroupBytes(i, a.group)
+		case a.from.input >= 0:
+			enc.SetBytes(i, k.in[a.from.input].inline[a.from.at:][:a.n])
+		default:
+			enc.SetBytes(i, a.bytes)
+		}
+	}
+	return enc.Dispatch(c.grid, c.group)
+}
