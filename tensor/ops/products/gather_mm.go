@@ -3,6 +3,7 @@ package products
 import (
 	_ "embed"
 	"fmt"
+	"math"
 
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -15,9 +16,22 @@ var (
 	// gatherMM takes a, b, of two dimensions or more and one dtype, and the indices of their matrices.
 	gatherMM = tensor.Declare[tensor.None]("gather_mm")
 	//go:embed gather_mm.metal
-	gatherText    string
-	gatherKernels = kit.NewKernels[gatherVariant](kit.IndicesMSL, gatherText)
+	gatherText string
+	//go:embed gathered.metal
+	plainText string
+	//go:embed segments.metal
+	segmentsText  string
+	gatherKernels = kit.NewKernels[gatherVariant](kit.IndicesMSL, segmentsText, gatherText)
+	plainKernels  = kit.NewKernels[plainVariant](panels.ArithmeticMSL, panels.DotMSL, kit.IndicesMSL, kit.StridesMSL,
+		segmentsText, plainText)
 )
+
+// plainVariant chooses a plain kernel.
+type plainVariant struct {
+	panels.Elements
+	panels.Order
+	LHS, RHS tensor.DType
+}
 
 // gatherVariant chooses a kernel.
 type gatherVariant struct {
@@ -72,7 +86,8 @@ type gathered struct {
 	index      tensor.Operand
 }
 
-// newGathered is input i, picked by input i + 2 for that batch: a copy of it where its matrices are not a stride apart.
+// newGathered is input i, picked by input i + 2 for that batch: a copy of it where its matrices are not a stride
+// apart.
 func newGathered(r *tensor.Run, i int, batch tensor.Shape) (g gathered, err error) {
 	o := r.In[i]
 	n := len(o.Shape) - 2
@@ -90,6 +105,24 @@ func newGathered(r *tensor.Run, i int, batch tensor.Shape) (g gathered, err erro
 	return g, nil
 }
 
+// orderOf is how products of rows with the matrices of b are added up: where few rows meet columns that lie together,
+// by the lanes of a SIMD-group.
+func orderOf(b tensor.Operand, few bool) panels.Order {
+	step := b.Strides[len(b.Strides)-2:]
+	return panels.Order{Lanes: few && step[0] == 1 && step[1] != 1}
+}
+
+// overElements is a thread for each element of a batch of products, or a SIMD-group where lanes share one.
+func overElements(order panels.Order, rows, cols, batch int) (kit.Grid, error) {
+	if err := kit.CheckCount(batch, math.MaxUint32/max(rows, 1), "matrices of a batch"); err != nil {
+		return kit.Grid{}, err
+	}
+	if order.Lanes {
+		return kit.Simds(cols, rows*batch, 8), nil
+	}
+	return kit.Tiles(cols, rows, batch), nil
+}
+
 // chooseRows chooses the kernel that makes rows of products with the matrices of b: a SIMD-group makes blocks of rows,
 // and of each some columns.
 func chooseRows(b tensor.Operand, d tensor.DType, rows int) (v gatherVariant, blocks, columns int) {
@@ -99,7 +132,7 @@ func chooseRows(b tensor.Operand, d tensor.DType, rows int) (v gatherVariant, bl
 		v.rows *= 2
 	}
 	v.cols = max(8/v.rows, 2)
-	v.dots = step[0] == 1 && step[1] != 1
+	v.dots = orderOf(b, true).Lanes
 	v.unit = step[1] == 1
 	columns = v.cols
 	if !v.dots {
@@ -125,12 +158,7 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 	}
 	p := &panels.Product{Run: r, DType: r.Out[0].DType, Batch: tensor.Shape{batch.Size()}, Rows: r.Out[0].Shape[last-1],
 		Depth: a.Shape[len(a.Shape)-1], Cols: r.Out[0].Shape[last]}
-	if !p.Few() && min(p.Depth, a.of, b.of, batch.Size()) > 0 {
-		err = gatherPanels(p, a, b, notes)
-	} else {
-		err = gatherRows(p, batch, a, b, notes)
-	}
-	if err != nil {
+	if err := runGathered(p, batch, a, b, notes); err != nil {
 		return err
 	}
 	notes.Check(r.OpName(), func(i int, index string) string {
@@ -138,6 +166,32 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 			[...]string{"lhs_indices", "rhs_indices"}[i], [...]int{a.of, b.of}[i])
 	})
 	return nil
+}
+
+// runGathered multiplies by kernels for the host's processors where kernels run on these, elsewhere by the plain one.
+func runGathered(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.Notes) error {
+	many := !p.Few() && min(p.Depth, a.of, b.of, batch.Size()) > 0
+	switch {
+	case !p.Info().Host:
+		return gatherPlain(p, batch, a, b, notes)
+	case many:
+		return gatherPanels(p, a, b, notes)
+	}
+	return gatherRows(p, batch, a, b, notes)
+}
+
+// gatherPlain multiplies by the kernel that any device can run.
+func gatherPlain(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.Notes) error {
+	v := plainVariant{panels.ElementsOf(p.DType), orderOf(b.Operand, p.Few()), a.index.DType, b.index.DType}
+	over, err := overElements(v.Order, p.Rows, p.Cols, batch.Size())
+	if err != nil {
+		return err
+	}
+	dims := kit.Collapse(batch, a.index.Strides, b.index.Strides)
+	params := kit.Params{}.Long(a.step[0], a.step[1], a.stride, b.step[0], b.step[1], b.stride, a.of, b.of).
+		Uint(p.Rows, p.Depth, p.Cols, dims.N)
+	return plainKernels.Launch(p.Run, v, "gather_mm", over, a.Arg(), b.Arg(), p.Out[0].Arg(), a.index.Arg(),
+		b.index.Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1), notes.Arg(0))
 }
 
 // gatherRows multiplies the matrices where they lie.
@@ -212,8 +266,8 @@ func gatherVJP(g *tensor.VJP[tensor.None]) []*tensor.Array {
 }
 
 // gatherGradient is the gradient of b. The rows of all matrices of a and cotangents that meet one matrix of b are put
-// one after the other; what they multiply to is a segment of one product. So nothing as large as the products of single
-// matrices is ever stored.
+// one after the other; what they multiply to is a segment of one product. So nothing as large as the products of
+// single matrices is ever stored.
 func gatherGradient(c *tensor.Ctx, a, b, cot, lhs, rhs *tensor.Array) *tensor.Array {
 	list := func(x *tensor.Array) *tensor.Array { // of matrices
 		if x.NDim() == 2 {

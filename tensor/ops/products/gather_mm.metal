@@ -132,15 +132,6 @@ kernel void gather_mm(const device T* a [[buffer(0)]],
     multiply_rows(x, w, out + ulong(place) * m.rows * m.cols, m, m.depth, row, p.y, lane);
 }
 
-// A place between the first and the last of depth, both included; others are noted in bad.
-template <typename I>
-uint checked_end(I raw, uint depth, device atomic_uint* bad) {
-    if (raw < I(0) || ulong(raw) > ulong(depth)) {
-        return uint(checked_index(raw, 0, bad));
-    }
-    return uint(raw);
-}
-
 // A segment is a start and an end that are between elements apart. Its place in the batch gives its matrices too.
 kernel void segmented_mm(const device T* a [[buffer(0)]],
                          const device T* b [[buffer(1)]],

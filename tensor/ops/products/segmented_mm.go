@@ -7,6 +7,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
+	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -75,11 +76,6 @@ func runSegmentedMM(r *tensor.Run, attrs segmentedAttrs) error {
 	a, b, segments, out := r.In[0], r.In[1], r.In[2], r.Out[0]
 	n, last := attrs.Batch, len(out.Shape)-1
 	batch, rows, cols := out.Shape[:last-1], out.Shape[last-1], out.Shape[last]
-	v, blocks, each := chooseRows(b, out.DType, rows)
-	v.LHS, v.RHS = segments.DType, segments.DType
-	if err := kit.CheckCount(batch.Size(), math.MaxUint32/blocks, "segments"); err != nil {
-		return err
-	}
 	// A matrix is the same for all segments of its example.
 	over := func(o tensor.Operand, dims int) []int {
 		strides := make([]int, len(batch))
@@ -96,12 +92,14 @@ func runSegmentedMM(r *tensor.Run, attrs segmentedAttrs) error {
 		return err
 	}
 	depth := a.Shape[n+1]
-	params := kit.Params{}.Long(a.Strides[n], a.Strides[n+1], 0, b.Strides[n], b.Strides[n+1], 0, 0, 0).
-		Uint(rows, depth, cols, blocks, dims.N)
-	err = gatherKernels.Launch(r, v, "segmented_mm", kit.Simds((cols+each-1)/each, batch.Size()*blocks, 8), a.Arg(),
-		b.Arg(), out.Arg(), segments.Arg(), tensor.Const(int64(segments.Strides[len(batch)])), params.Arg(), dims.Shape(),
-		dims.Strides(0), dims.Strides(1), dims.Strides(2), notes.Arg(0))
-	if err != nil {
+	strides := kit.Params{}.Long(a.Strides[n], a.Strides[n+1], 0, b.Strides[n], b.Strides[n+1], 0, 0, 0).
+		Uint(rows, depth, cols)
+	args := func(p kit.Params) []tensor.Arg {
+		return []tensor.Arg{a.Arg(), b.Arg(), out.Arg(), segments.Arg(),
+			tensor.Const(int64(segments.Strides[len(batch)])), p.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1),
+			dims.Strides(2), notes.Arg(0)}
+	}
+	if err := segmentedKernel(r, b, [3]int{batch.Size(), rows, cols}, strides, dims.N, args); err != nil {
 		return err
 	}
 	notes.Check(r.OpName(), func(i int, place string) string {
@@ -109,6 +107,28 @@ func runSegmentedMM(r *tensor.Run, attrs segmentedAttrs) error {
 			[...]string{"start", "end"}[i], place, depth)
 	})
 	return nil
+}
+
+// segmentedKernel launches a kernel for the host's processors where kernels run on these, elsewhere the plain one, for
+// a batch of rows by columns in ndim dimensions.
+func segmentedKernel(r *tensor.Run, b tensor.Operand, size [3]int, strides kit.Params, ndim int,
+	args func(p kit.Params) []tensor.Arg) error {
+	d, index := r.Out[0].DType, r.In[2].DType
+	if !r.Info().Host {
+		v := plainVariant{panels.ElementsOf(d), orderOf(b, true), index, index}
+		over, err := overElements(v.Order, size[1], size[2], size[0])
+		if err != nil {
+			return err
+		}
+		return plainKernels.Launch(r, v, "segmented_mm", over, args(strides.Uint(ndim))...)
+	}
+	v, blocks, each := chooseRows(b, d, size[1])
+	v.LHS, v.RHS = index, index
+	if err := kit.CheckCount(size[0], math.MaxUint32/blocks, "segments"); err != nil {
+		return err
+	}
+	over := kit.Simds((size[2]+each-1)/each, size[0]*blocks, 8)
+	return gatherKernels.Launch(r, v, "segmented_mm", over, args(strides.Uint(blocks, ndim))...)
 }
 
 // segmentedVJP multiplies the cotangents of all segments by the whole other matrix and adds up, for each place along
@@ -144,9 +164,9 @@ var _ = sig.Def("segmented_mm", "a b segments:indices", func(a *sig.Args) any {
 	return SegmentedMM(a.Array(0), a.Array(1), a.Array(2), a.Ctx)
 })
 
-// SegmentedMM cuts the inner dimension of the product of two matrices into segments and gives the product of each: that
-// of a's columns and b's rows from a start to an end, without the end. segments holds both in its last dimension, of
-// size 2; its other dimensions are the result's before the rows and columns. Segments may overlap, and leave places
+// SegmentedMM cuts the inner dimension of the product of two matrices into segments and gives the product of each:
+// that of a's columns and b's rows from a start to an end, without the end. segments holds both in its last dimension,
+// of size 2; its other dimensions are the result's before the rows and columns. Segments may overlap, and leave places
 // out; one that ends where it starts, or before, gives zeros. A start or an end below 0 or above the size of the inner
 // dimension is an error when the result is computed. The common dtype of a and b must be a real floating-point one;
 // half types are added up in float32. Gradients flow to a and b.

@@ -170,7 +170,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	}
 	cols := out.Shape[len(out.Shape)-1]
 	v := productVariant{productAttrs: a, T: out.DType, ACC: kit.Accumulator(out.DType), rows: 4}
-	v.dots = a.Transpose && kit.Few(r, rows) && rows*batch <= math.MaxUint32
+	v.dots = a.order(r, rows, batch).Lanes
 	if v.dots || rows == 1 {
 		v.rows = 1
 	}
@@ -205,13 +205,7 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	if err != nil {
 		return err
 	}
-	if !kit.Few(r, x[len(x)-2]) && min(out.Size(), x[len(x)-1], ofX, packed) > 0 {
-		err = runGatherPanels(r, a, batch, [2]int{ofX, packed}, notes)
-	} else {
-		at := newPlaces(r, a, batch, notes, kit.Params{}.Long(ofX, packed, x[len(x)-2:].Size()))
-		err = runProduct(r, a, x[len(x)-2], batch.Size(), &at)
-	}
-	if err != nil {
+	if err := gathered(r, a, batch, [2]int{ofX, packed}, notes); err != nil {
 		return err
 	}
 	notes.Check(r.OpName(), func(i int, index string) string {
@@ -221,21 +215,39 @@ func runGatherQMM(r *tensor.Run, a productAttrs) error {
 	return nil
 }
 
-// runGatherPanels reads the indices of a product of many rows and makes it by panels.
-func runGatherPanels(r *tensor.Run, a productAttrs, batch tensor.Shape, of [2]int, notes kit.Notes) error {
-	var picks [2]panels.Picks
+// gathered multiplies by kernels for the host's processors where kernels run on these, elsewhere by the plain one.
+func gathered(r *tensor.Run, a productAttrs, batch tensor.Shape, of [2]int, notes kit.Notes) error {
+	x := r.In[0].Shape[len(r.In[0].Shape)-2:]
+	some := min(r.Out[0].Shape.Size(), x[1], of[0], of[1]) > 0
+	switch {
+	case some && !r.Info().Host, some && !kit.Few(r, x[0]):
+		picks, err := newPicks(r, a, batch, of, notes)
+		if err != nil {
+			return err
+		}
+		if !r.Info().Host {
+			return plainProduct(r, a, x[0], batch.Size(), &picks)
+		}
+		return gatherPanels(r, a, picks)
+	}
+	at := newPlaces(r, a, batch, notes, kit.Params{}.Long(of[0], of[1], x.Size()))
+	return runProduct(r, a, x[0], batch.Size(), &at)
+}
+
+// newPicks reads the indices of a product.
+func newPicks(r *tensor.Run, a productAttrs, batch tensor.Shape, of [2]int, notes kit.Notes) (picks [2]panels.Picks,
+	err error) {
 	lhs := r.In[5]
 	if a.InOrder {
 		lhs.Strides = lhs.Shape.Strides()
 	}
 	for i, index := range [2]tensor.Operand{lhs, r.In[4]} {
-		var err error
 		index = kit.BroadcastOperand(index, batch)
 		if picks[i], err = panels.NewPicks(r, index, a.InOrder && i == 0, of[i], notes.Arg(i)); err != nil {
-			return err
+			return picks, err
 		}
 	}
-	return gatherPanels(r, a, picks)
+	return picks, nil
 }
 
 // places are the arguments that say which matrices a gathered product multiplies.

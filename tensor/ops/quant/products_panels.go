@@ -34,14 +34,11 @@ func (a quantAttrs) panelGroups() int {
 // multiplied with.
 const unpacked = 1 << 20
 
-func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
+// multiplyPanels multiplies many rows: some panels of the packed matrix at a time are unpacked.
+func multiplyPanels(r *tensor.Run, a productAttrs, rows int) error {
 	out := r.Out[0]
 	last := len(out.Shape) - 1
-	rows, cols := out.Shape[:last].Size(), out.Shape[last]
-	depth := r.In[0].Shape[last]
-	if kit.Few(r, rows) || cols == 0 || depth == 0 {
-		return runProduct(r, a, rows, 1, nil)
-	}
+	cols, depth := out.Shape[last], r.In[0].Shape[last]
 	in, err := a.contiguous(r, 4, 1)
 	if err != nil {
 		return err
