@@ -154,10 +154,7 @@ func runAttention(r *tensor.Run, a attentionAttrs) error {
 		}
 		o.optional = append(o.optional, sinks.Arg())
 	}
-	if !kit.Few(r, queries) && depth > 0 {
-		return attendMany(r, a, o)
-	}
-	return attendFew(r, a, o)
+	return attend(r, a, o)
 }
 
 // attentionOperands are an attention's arrays. The strides of the mask are those of all dimensions of the scores.
@@ -170,16 +167,14 @@ type attentionOperands struct {
 // attendFew multiplies rows of queries, those of all heads that share their keys, with keys where they lie.
 func attendFew(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	q, k, v, out := o.q, o.k, o.v, r.Out[0]
-	heads, queries, kvHeads, keys, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], k.Shape[2], q.Shape[3], v.Shape[3]
+	heads, queries, kvHeads, depth, width := q.Shape[1], q.Shape[2], k.Shape[1], q.Shape[3], v.Shape[3]
 	groups := heads / kvHeads
 	tile := planAttention(groups*queries, depth, width)
 	batches := q.Shape[0] * kvHeads * tile.chunks
 	if err := kit.CheckCount(batches, math.MaxUint32, "heads of keys in parts"); err != nil {
 		return err
 	}
-	params := kit.Params{}.Long(q.Strides[:3]...).Long(k.Strides[:3]...).Long(v.Strides[:3]...).Long(o.mask.Strides...).
-		Long(o.sinkStride).Uint(groups, kvHeads, queries, keys, depth, width, tile.chunks).
-		Float(kit.Accumulator(out.DType), a.Scale.Float())
+	params := o.params(out.DType, a, groups, tile.chunks)
 	tiles := (groups*queries + tile.rows - 1) / tile.rows
 	args := append([]tensor.Arg{q.Arg(), k.Arg(), v.Arg(), out.Arg(), params.Arg()}, o.optional...)
 	variant := fewQueries{attentionKind: kindOf(out.DType, a), rows: tile.rows, width: tile.width, depth: tile.depth,
