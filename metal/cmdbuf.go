@@ -40,8 +40,11 @@ type CommandBuffer struct {
 	done     chan struct{}
 	enc      Encoder
 	chain    *Chain
-	alone    Chain   // chain, where it was begun without one
-	gate     []Range // words that keep it from being handed over: see Encoder.Gate
+	alone    Chain            // chain, where it was begun without one
+	gate     []Range          // words that keep it from being handed over: see Encoder.Gate
+	behind   []*CommandBuffer // of other queues: see After
+	meeting  meeting
+	tag      any // the driver's
 
 	mu     sync.Mutex
 	status Status
@@ -244,6 +247,7 @@ func (cb *CommandBuffer) Commit() error {
 	cb.status = StatusCommitted
 	cb.timing.Start = time.Now()
 	looked := cb.enc.looked
+	cb.meeting.skippable = cb.dev.info.Skips && cb.enc.unless.Buf != nil // nobody can follow it yet
 	cb.mu.Unlock()
 	if looked.Buf != nil {
 		cb.chain.mu.Lock()
@@ -314,8 +318,9 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	}
 	cb.timing.End = time.Now()
 	rec, after := cb.rec, cb.after
-	cb.rec, cb.after = nil, nil
+	cb.rec, cb.after, cb.behind, cb.tag = nil, nil, nil, nil
 	cb.mu.Unlock()
+	cb.noteEnd(err)
 	for i := range rec.uses.n {
 		if u := rec.uses.use(i); u.retained {
 			u.buf.Release()

@@ -28,9 +28,11 @@ type Driver interface {
 	Compile(ctx context.Context, src Source) (Module, error)
 	// Submit starts the commands of cb, which must not change any more, and returns. When they have run, or have failed,
 	// the driver calls done exactly once, from any goroutine, with how that went. Command buffers of one queue run in the
-	// order of their submission, also after one that failed; those of different queues may overlap. What a command is to
-	// do, and when it is not to run, is data (Command, cb.Stop): the driver calls no function of the device model's before
-	// done, but cb.Check under validation, right before each command, if Info.TracksWrites.
+	// order of their submission, also after one that failed; those of different queues may overlap, but for those in
+	// cb.Behind: cb begins when these have ended, however they did. A driver whose Info.Stops is not StopsNever runs
+	// nothing of cb then, as if that was stopped, if cb.Missed says that one of them was. What a command is to do, and
+	// when it is not to run, is data (Command, cb.Stop): the driver calls no function of the device model's before done
+	// but these, and under validation cb.Check, right before each command, if Info.TracksWrites.
 	Submit(queue int, cb *CommandBuffer, done func(Result))
 	// Close waits for submitted work and frees everything.
 	Close() error

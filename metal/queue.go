@@ -20,16 +20,30 @@ func (d *Device) submissions(queue int) *submissions {
 	return q.(*submissions)
 }
 
-// submit hands a command buffer to the driver, or has it wait for those before it where a gate asks for that.
+// submit hands a command buffer to the driver, or has it wait for those before it where a gate asks for that, or for
+// those of other queues that it comes after.
 func (q *submissions) submit(cb *CommandBuffer) {
+	for _, o := range cb.Behind() {
+		o.meeting.follow(q)
+	}
 	q.mu.Lock()
 	q.list = append(q.list, cb)
-	first := len(q.list) == 1
 	q.mu.Unlock()
-	if first {
-		cb.begin()
-	}
+	q.begin()
 	q.hand()
+}
+
+// begin notes that the first command buffer has begun, unless it comes after one of another queue that has not ended.
+func (q *submissions) begin() {
+	var first *CommandBuffer
+	q.mu.Lock()
+	if len(q.list) > 0 {
+		first = q.list[0]
+	}
+	q.mu.Unlock()
+	if first != nil && !first.waits() {
+		first.begin()
+	}
 }
 
 // hand gives the driver what it can have.
@@ -45,13 +59,14 @@ func (q *submissions) hand() {
 		q.again = false
 		for q.handed < len(q.list) {
 			cb := q.list[q.handed]
-			if len(cb.gate) > 0 && q.handed > 0 {
-				break // the host looks when those before have run
+			if len(cb.gate) > 0 && q.handed > 0 || cb.held() {
+				break // the host looks when those before have run, and an event must be under way
 			}
 			q.handed++
 			q.mu.Unlock() // a driver that is closed ends it at once
 			if cb.passes() {
 				cb.dev.driver.Submit(cb.queue, cb, func(r Result) { q.ended(cb, &r) })
+				cb.meeting.change(func() { cb.meeting.given = true })
 			} else {
 				q.ended(cb, &Result{Ran: make([]bool, len(cb.rec.cmds)), Midway: -1})
 			}
@@ -61,13 +76,18 @@ func (q *submissions) hand() {
 	q.handing = false
 }
 
-// passes reports whether the driver is to have a command buffer: its chain is not interrupted, and no gate keeps it.
+// passes reports whether the driver is to have a command buffer: its chain is not interrupted, no gate keeps it, and
+// what it comes after has run so far.
 func (cb *CommandBuffer) passes() bool {
+	cb.missAll()
 	return !cb.chain.stop.Load() && !cb.shut()
 }
 
 // ended takes a command buffer out, tells how it ended, and goes on with those behind it.
 func (q *submissions) ended(cb *CommandBuffer, r *Result) {
+	if r.Ran != nil {
+		cb.missAll()
+	}
 	err := cb.outcome(r)
 	q.mu.Lock()
 	for i, x := range q.list {
@@ -77,14 +97,8 @@ func (q *submissions) ended(cb *CommandBuffer, r *Result) {
 			break
 		}
 	}
-	var next *CommandBuffer
-	if len(q.list) > 0 {
-		next = q.list[0]
-	}
 	q.mu.Unlock()
 	cb.end(err, true)
-	if next != nil {
-		next.begin()
-		q.hand()
-	}
+	q.begin()
+	q.hand()
 }

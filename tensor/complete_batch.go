@@ -24,6 +24,14 @@ type batch struct {
 	last     bool          // it ends a segment
 	ended    chan struct{} // closed when it is settled
 
+	after []*batch               // of other streams: it is settled after them
+	ahead []*metal.CommandBuffer // theirs: it runs after them
+
+	// Guarded by the stream's mu:
+	handed    bool                   // it is committed
+	runs      []*metal.CommandBuffer // see computedBy
+	followers []*Stream              // whose batches are settled after it
+
 	done bool // guarded by the stream's settling
 	err  error
 }
@@ -47,17 +55,28 @@ const (
 	unrecorded                     // its job was stopped before it was recorded
 )
 
-// complete notes that a batch's commands have run, or failed, and settles the oldest batches that have.
+// complete notes that a batch's commands have run, or failed, and settles the oldest batches that have, and of other
+// streams those that come after them.
 func (s *Stream) complete(b *batch, err error) {
 	s.settling.Lock()
-	defer s.settling.Unlock()
 	b.done, b.err = true, err
+	s.settling.Unlock()
+	for next := []*Stream{s}; len(next) > 0; {
+		t := next[0]
+		next = append(next[1:], t.settleOldest()...)
+	}
+}
+
+// settleOldest settles the oldest batches that have ended, and lists the streams whose batches come after them.
+func (s *Stream) settleOldest() (followers []*Stream) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
 	for {
 		s.mu.Lock()
-		if len(s.pending) == 0 || !s.pending[0].done {
+		if len(s.pending) == 0 || !s.pending[0].turn() {
 			s.settleIdle()
 			s.mu.Unlock()
-			return
+			return followers
 		}
 		head := s.pending[0]
 		s.mu.Unlock()
@@ -66,6 +85,9 @@ func (s *Stream) complete(b *batch, err error) {
 		head.nodes = nil
 		s.mu.Lock()
 		s.pending = slices.Delete(s.pending, 0, 1) // they are few: the list keeps its memory
+		followers = append(followers, head.followers...)
+		head.followers, head.runs, head.ahead = nil, nil, nil
+		s.tellNews()
 		s.mu.Unlock()
 		close(head.ended)
 		if head.last {

@@ -10,12 +10,12 @@ import (
 // says that it has failed.
 var errMissed = errors.New("BUG: nobody sees that commands were interrupted")
 
-// outcome is errUndone if an input was not computed, though nothing went wrong, errMissed if the node was not, and else
-// the error of its first failed input or of its commands in earlier batches. Stop is how the batch was interrupted, if
-// it was.
+// outcome is errUndone if an input was not computed, or is not yet, though nothing went wrong, errMissed if the node
+// was not, and else the error of its first failed input or of its commands in earlier batches. Stop is how the batch
+// was interrupted, if it was.
 func (sn *settling) outcome(stop *metal.Interrupted) error {
 	for _, v := range sn.reads() {
-		if v.Node.now() == undone {
+		if s := v.Node.now(); s == undone || s == Scheduled { // another stream's: see turn
 			return errUndone
 		}
 		if err := v.Node.failure(); err != nil {

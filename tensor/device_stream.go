@@ -21,6 +21,7 @@ type Stream struct {
 	running bool
 	idle    chan struct{} // closed when there is nothing queued or running; nil if that is so
 	pending []*batch      // committed and not settled, oldest first
+	news    chan struct{} // closed when there are more, or fewer; nil if nobody waits for that
 
 	settling sync.Mutex // held while batches are settled
 	spare    spareLists

@@ -49,6 +49,9 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 	b := q.open()
 	if b.cb == nil {
 		b.cb = q.job.chain(q.s).NewCommandBuffer(q.dev, q.s.index, "")
+		for _, other := range b.ahead {
+			comeAfter(b.cb, other)
+		}
 		if word := q.job.chainOn(q.s).fault; word != nil {
 			_ = b.cb.Encoder().Fault(word.All()) // the job keeps it
 		}
@@ -124,10 +127,12 @@ func (q *batcher) commit(last bool) {
 	q.first = 0
 	s := q.s
 	s.mu.Lock()
+	b.runs = s.computedBy(b)
 	s.pending = append(s.pending, b)
 	s.mu.Unlock()
 	cb := b.cb
 	if cb == nil {
+		b.handedOver(s)
 		s.complete(b, nil)
 		return
 	}
@@ -143,6 +148,7 @@ func (q *batcher) commit(last bool) {
 	if err := cb.Commit(); err != nil {
 		return // it has ended, and its nodes with it
 	}
+	b.handedOver(s)
 	q.throttle(q.pace.Pending, q.pace.Least)
 }
 

@@ -124,15 +124,12 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 	return errors.New("BUG: the op has no executor")
 }
 
-// await waits for inputs that other streams compute, and returns the error of a failed input.
+// await has the task come after inputs that other streams compute, and returns the error of a failed input.
 func (rec *recorder) await(t *task) error {
 	for _, v := range t.reads() {
 		n := v.Node
 		if n.now() == Scheduled && n.runs != rec.s {
-			if rec.batcher.batch != nil {
-				rec.batcher.commit(false)
-			}
-			if err := n.wait(rec.job.ctx); err != nil && n.now() != Failed {
+			if err := rec.meet(t, n); err != nil && n.now() != Failed {
 				return err
 			}
 		} else if n.now() == undone {

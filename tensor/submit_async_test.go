@@ -140,7 +140,12 @@ const faulty = `[[kernel]] void faulty(device const float* a [[buffer(0)]], devi
 
 // kernel runs an MSL kernel of an input, an output and an int over the input's elements.
 func kernel(x *tensor.Array, text, entry string, n int32) *tensor.Array {
-	return run(x, func(r *tensor.Run) error {
+	return kernelOn(nil, x, text, entry, n)
+}
+
+// kernelOn is kernel on a stream.
+func kernelOn(s *tensor.Stream, x *tensor.Array, text, entry string, n int32) *tensor.Array {
+	body := func(r *tensor.Run) error {
 		p, err := r.Kernel(metal.Source{Label: entry, Text: text}, entry)
 		if err != nil {
 			return err
@@ -152,7 +157,10 @@ func kernel(x *tensor.Array, text, entry string, n int32) *tensor.Array {
 		size := metal.Size{X: in.Shape.Size(), Y: 1, Z: 1}
 		group := metal.Size{X: min(size.X, 256), Y: 1, Z: 1}
 		return r.Dispatch(p, size, group, in.Arg(), r.Out[0].Arg(), tensor.Const(n))
-	})
+	}
+	c := ctx()
+	c.Stream = s
+	return runOp.One(c, runAttrs{&body}, x)
 }
 
 func TestAFaultyKernelFailsOnlyWhatDependsOnIt(t *testing.T) {

@@ -78,6 +78,7 @@ type submission struct {
 	cb       *metal.CommandBuffer
 	done     func(metal.Result)
 	previous *submission
+	behind   []*submission
 	ended    chan struct{}
 	once     sync.Once
 }
@@ -251,6 +252,12 @@ func (f *Fake) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result
 	defer f.mu.Unlock()
 	s := &submission{cb: cb, done: done, previous: f.last[queue], ended: make(chan struct{})}
 	f.last[queue] = s
+	for _, o := range cb.Behind() {
+		if before, ok := o.Tag().(*submission); ok {
+			s.behind = append(s.behind, before)
+		}
+	}
+	cb.SetTag(s)
 	if !f.auto {
 		f.subs = append(f.subs, s)
 		return
@@ -262,6 +269,13 @@ func (f *Fake) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result
 			<-s.previous.ended
 			s.previous = nil
 		}
+		for _, o := range s.behind {
+			select {
+			case <-o.ended:
+			case <-cb.Context().Done():
+			}
+		}
+		s.behind = nil
 		f.finish(s, nil)
 	}()
 }
@@ -302,7 +316,11 @@ func (f *Fake) CompleteAll() {
 
 func (f *Fake) finish(s *submission, err error) {
 	r := metal.Result{Err: err}
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.cb.Missed() != nil:
+		r = metal.Result{Ran: make([]bool, len(s.cb.Commands())), Midway: -1}
+	default:
 		r = f.run(s.cb)
 	}
 	s.done(r)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -259,6 +260,20 @@ func unnoted() wrong {
 	}}
 }
 
+// unmet runs command buffers as soon as it can, whatever they come after.
+func unmet() wrong {
+	var running sync.Mutex
+	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+		go func() {
+			time.Sleep(time.Duration(2-q) * time.Millisecond)
+			running.Lock()
+			r := f.run(cb)
+			running.Unlock()
+			done(r)
+		}()
+	}}
+}
+
 // early makes calls before anything else runs.
 func early() wrong {
 	return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
@@ -407,6 +422,17 @@ func TestSuiteFindsDefects(t *testing.T) {
 			}}
 		}},
 		{"gates that are always open", "gates", gateless},
+		{"queues that do not meet", "meet", unmet},
+		{"a queue that goes on after what was stopped", "meet what did not run", func() wrong {
+			return wrong{Fake: model(), submit: func(f *Fake, q int, cb *metal.CommandBuffer, done func(metal.Result)) {
+				f.Submit(q, cb, func(r metal.Result) {
+					if q == 1 && r.Ran != nil {
+						r = metal.Result{}
+					}
+					done(r)
+				})
+			}}
+		}},
 		{"calls before all else", "calls", early},
 		{"faults of calls that no gate knows of", "calls behind gates", unnoted},
 		{"faults that no gate knows of", "fault word", unnoted},

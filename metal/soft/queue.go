@@ -16,12 +16,61 @@ import (
 
 // queue holds command buffers that wait for their turn. It has a goroutine while it is not empty.
 type queue struct {
-	jobs []job
+	jobs []*job
 }
 
+// job is a command buffer: its tag, so that those of other queues that come after it find it.
 type job struct {
-	cb   *metal.CommandBuffer
-	done func(metal.Result)
+	cb    *metal.CommandBuffer
+	done  func(metal.Result)
+	after []*job        // of other queues
+	over  bool          // it has run, or it was told that it did not; guarded by the driver's mu
+	ended chan struct{} // closed then; nil while nobody waits
+}
+
+// leave notes that the job is over.
+func (d *Driver) leave(j *job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if j.over = true; j.ended != nil {
+		close(j.ended)
+	}
+}
+
+// behind lists the jobs that a command buffer waits for. Called with mu held.
+func (d *Driver) behind(cb *metal.CommandBuffer) (after []*job) {
+	for _, o := range cb.Behind() {
+		j, ok := o.Tag().(*job)
+		if !ok || j.over {
+			continue
+		}
+		if j.ended == nil {
+			j.ended = make(chan struct{})
+		}
+		after = append(after, j)
+	}
+	return after
+}
+
+// comes reports whether it is the job's turn, once what it comes after is over: that has run, and the job is not
+// stopped.
+func (d *Driver) comes(j *job) bool {
+	if len(j.after) == 0 {
+		return true
+	}
+	var stopped <-chan struct{}
+	if d.info.Stops != metal.StopsNever {
+		stopped = j.cb.Context().Done()
+	}
+	for _, o := range j.after {
+		select {
+		case <-o.ended:
+		case <-stopped:
+			return false
+		}
+	}
+	j.after = nil
+	return d.info.Stops == metal.StopsNever || j.cb.Missed() == nil
 }
 
 // Submit queues a command buffer and returns. Those of one queue run one after another.
@@ -39,7 +88,9 @@ func (d *Driver) Submit(n int, cb *metal.CommandBuffer, done func(metal.Result))
 		d.queues[n] = q
 		go d.serve(n, q)
 	}
-	q.jobs = append(q.jobs, job{cb, done})
+	j := &job{cb: cb, done: done, after: d.behind(cb)}
+	cb.SetTag(j)
+	q.jobs = append(q.jobs, j)
 	d.mu.Unlock()
 }
 
@@ -57,13 +108,24 @@ func (d *Driver) serve(n int, q *queue) {
 			return
 		}
 		j := q.jobs[0]
-		q.jobs[0] = job{}
+		q.jobs[0] = nil
 		q.jobs = q.jobs[1:]
 		d.mu.Unlock()
-		r := d.execute(j.cb)
+		var r metal.Result
+		if d.comes(j) {
+			r = d.execute(j.cb)
+		} else {
+			r = metal.Result{Ran: make([]bool, len(j.cb.Commands())), Midway: -1}
+		}
+		if r.Ran == nil {
+			d.leave(j)
+		}
 		<-telling
 		tell := func() {
 			j.done(r)
+			if r.Ran != nil { // who comes after it asks what became of it
+				d.leave(j)
+			}
 			d.busy.Done()
 			telling <- struct{}{}
 		}
