@@ -249,3 +249,46 @@ func TestKindsWeighWhatTheyTake(t *testing.T) {
 		s.Close()
 	}
 }
+
+// deepTexts are texts of up to a MiB that are nested so deep that the parser would take 400 bytes for each of theirs.
+var deepTexts = map[string]string{
+	"calls":       `"return " .. ("f("):rep(3e5) .. (")"):rep(3e5)`,
+	"parentheses": `"return " .. ("("):rep(5e5) .. "1" .. (")"):rep(5e5)`,
+	"tables":      `"return " .. ("{"):rep(5e5) .. ("}"):rep(5e5)`,
+	"indices":     `"return " .. ("a["):rep(3e5) .. ("]"):rep(3e5)`,
+	"concats":     `"return " .. ("a.."):rep(3e5) .. "a"`,
+	"powers":      `"return " .. ("a^"):rep(5e5) .. "a"`,
+	"lengths":     `"return " .. ("#"):rep(1e6) .. "a"`,
+	"negations":   `"return " .. ("not - "):rep(1e5) .. "a"`,
+	"blocks":      `("do "):rep(1.4e5) .. ("end "):rep(1.4e5)`,
+	"loops":       `("while a do "):rep(6e4) .. ("end "):rep(6e4)`,
+	"repeats":     `("repeat "):rep(6e4) .. ("until a "):rep(6e4)`,
+	"conditions":  `("if a then "):rep(7e4) .. ("end "):rep(7e4)`,
+	"functions":   `"return " .. ("function() return "):rep(4e4) .. ("end "):rep(4e4)`,
+}
+
+// TestCompilingCounts: what the parser makes of a text counts while it runs, and a text is not begun that is nested
+// too deep.
+func TestCompilingCounts(t *testing.T) {
+	if alone(t) {
+		return
+	}
+	const limit, beside = 96 << 20, 64 << 20
+	run := func(memory int64, source string) error {
+		s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: memory, Source: 1 << 20}}})
+		defer s.Close()
+		_, err := s.Run(t.Context(), strings.NewReader(source), "texts")
+		return err
+	}
+	for name, text := range deepTexts {
+		grown := growth(resident, func() {
+			require.NoError(t, run(limit, `local nothing, why = loadstring(("\n"):rep(9) .. `+text+`, "=deep")
+				assert(not nothing and why == "deep:10: chunk is nested more than 10000 levels deep", why)`), name)
+		})
+		t.Logf("%-12s %d MiB", name, grown>>20)
+		require.Less(t, grown, int64(limit+beside), name)
+	}
+	const plain = `assert(loadstring(("a = b(1) "):rep(1e5)))`
+	require.NoError(t, run(256<<20, plain))
+	require.ErrorContains(t, run(limit/3, plain), "the script's memory is full")
+}

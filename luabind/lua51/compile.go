@@ -26,14 +26,14 @@ const maxNesting = 10000
 // and rewrite_test.go show each. The syntax tree is rewritten into an equal one that compiles correctly; what cannot be
 // is an error. A text that is no program is a *SyntaxError.
 func Compile(src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(context.Background(), src, name, 0, &mender{})
+	return compile(context.Background(), src, name, bounds{}, &mender{})
 }
 
 // CompileShared is Compile as long as the context is not done, for any number of states: conditions show themselves to
 // those whose Options look at them. Sure is Options.Sure, and hint is Options.SyntaxHint.
 func CompileShared(ctx context.Context, src io.Reader, name, sure string, hint func(err *SyntaxError) string,
 ) (*lua.FunctionProto, error) {
-	proto, err := compile(ctx, src, name, 0, &mender{sure: &sure})
+	proto, err := compile(ctx, src, name, bounds{}, &mender{sure: &sure})
 	return proto, hinted(err, hint)
 }
 
@@ -45,25 +45,40 @@ func hinted(err error, hint func(err *SyntaxError) string) error {
 	return err
 }
 
-// compile is Compile for a text of at most so many bytes, 0 for any number, as long as the context is not done. The
-// mender says what else is to be done.
-func compile(ctx context.Context, src io.Reader, name string, most int64, m *mender) (proto *lua.FunctionProto,
+// bounds are what a text may take.
+type bounds struct {
+	most    int64    // bytes of the text; 0: any number, and any time to compile
+	holding *Holding // counts what the parser makes; nil: nobody does
+}
+
+// compile is Compile within bounds, as long as the context is not done. The mender says what else is to be done.
+func compile(ctx context.Context, src io.Reader, name string, b bounds, m *mender) (proto *lua.FunctionProto,
 	err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			proto, err = nil, cannotCompile(name, p)
 		}
 	}()
-	var text strings.Builder
-	source := &boundedReader{ctx: ctx, src: src, most: most}
-	stmts, err := parse.Parse(io.TeeReader(source, &text), name)
+	source := &boundedReader{ctx: ctx, src: src, bounds: b}
+	all, _ := io.ReadAll(source)
+	if source.err != nil {
+		return nil, fmt.Errorf("%s: %w", name, source.err)
+	}
+	text := string(all)
+	if len(text) > longChunk {
+		if err := nestedTooDeep(ctx, text, name); err != nil {
+			return nil, err
+		}
+	}
+	source.src, source.bounds = strings.NewReader(text), bounds{}
+	stmts, err := parse.Parse(source, name)
 	if source.err != nil {
 		return nil, fmt.Errorf("%s: %w", name, source.err)
 	}
 	if err != nil {
-		return nil, syntaxError(err, name, text.String())
+		return nil, syntaxError(err, name, text)
 	}
-	if most > 0 {
+	if b.most > 0 {
 		if err := weigh(ctx, stmts); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -79,9 +94,9 @@ func compile(ctx context.Context, src io.Reader, name string, most int64, m *men
 	if m.embedded {
 		stmts = withCheck(stmts)
 	}
-	proto, err = generate(ctx, stmts, name, text.Len())
+	proto, err = generate(ctx, stmts, name, len(text))
 	if se, ok := err.(*SyntaxError); ok {
-		se.Text = text.String()
+		se.Text = text
 	}
 	if err == nil && (m.conditions != nil || m.calls) {
 		putFunctions(proto)
@@ -99,13 +114,14 @@ func interruptedText(ctx context.Context, name string) error {
 	return fmt.Errorf("%s: interrupted: %w", name, context.Cause(ctx))
 }
 
-// boundedReader ends a text that is too long, and any text once its context is done: the parser sees no other errors
+// boundedReader ends a text that takes too much, and any text once its context is done: the parser sees no other errors
 // than the end.
 type boundedReader struct {
-	ctx        context.Context
-	src        io.Reader
-	read, most int64
-	err        error
+	ctx context.Context
+	src io.Reader
+	bounds
+	read int64
+	err  error
 }
 
 // Read reads at most 4 KiB between two looks at the context.
@@ -121,6 +137,11 @@ func (b *boundedReader) Read(into []byte) (int, error) {
 	if b.read += int64(n); b.most > 0 && b.read > b.most {
 		b.err = limitError("the source text has more than %d bytes, which is the limit", b.most)
 		return 0, io.EOF
+	}
+	if b.holding != nil {
+		if b.err = b.holding.Add(parserBytes * int64(n)); b.err != nil {
+			return 0, io.EOF
+		}
 	}
 	if err != nil && err != io.EOF {
 		b.err, err = err, io.EOF
@@ -142,7 +163,12 @@ func (s *State) Compile(ctx context.Context, src io.Reader, name string) (*lua.F
 	if !s.opt.Sandbox {
 		src = io.TeeReader(src, &text)
 	}
-	proto, err := compile(ctx, src, name, s.opt.Limits.Source, &mender{sure: sure})
+	b := bounds{most: s.opt.Limits.Source}
+	if s.meter != nil && s.meter.calls > 0 {
+		b.holding = Hold(s)
+		defer b.holding.End()
+	}
+	proto, err := compile(ctx, src, name, b, &mender{sure: sure})
 	if err == nil && !s.opt.Sandbox {
 		keepText(proto, text.String())
 	}
@@ -230,8 +256,8 @@ func (m *mender) enter(line int) bool {
 	if m.seen++; m.seen%pollEvery == 0 && m.ctx.Err() != nil && m.err == nil {
 		m.err = interruptedText(m.ctx, m.name)
 	}
-	if m.depth > maxNesting {
-		m.fail(line, "chunk is nested more than %d levels deep", maxNesting)
+	if m.depth > maxNesting && m.err == nil {
+		m.err = overNested(m.name, line)
 	}
 	return m.err == nil
 }

@@ -26,7 +26,7 @@ var stringMethods = []string{"byte", "char", "dump", "find", "format", "gfind", 
 // is in Lua where x is something else. It does not look into the metatable of strings, which is a script's to change.
 // Methods check what they are called on, see methods.go. Embedded makes the text's function.
 func CompileEmbedded(src io.Reader, name string) (*lua.FunctionProto, error) {
-	return compile(context.Background(), src, name, 0, &mender{embedded: true})
+	return compile(context.Background(), src, name, bounds{}, &mender{embedded: true})
 }
 
 // stringMethod is a call of a method that strings have as a call of what openEmbedded has put under its full name,
