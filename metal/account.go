@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 )
@@ -41,6 +42,17 @@ func (a *Account) Reserve(n int64) (release func(), err error) {
 	}
 	a.charge(n)
 	return func() { a.charge(-n) }, nil
+}
+
+// Reserve is Account.Reserve of what is for this device's buffers: where there is no room it first collects garbage.
+func (d *Device) Reserve(ctx context.Context, a *Account, n int64) (release func(), err error) {
+	if release, err = a.Reserve(n); err == nil {
+		return release, nil
+	}
+	if a.Check(n) == nil {
+		d.Collect(ctx)
+	}
+	return a.Reserve(n)
 }
 
 // fits reports whether a buffer of that size may be charged.

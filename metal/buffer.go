@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 )
@@ -124,10 +125,11 @@ func (b *Buffer) transferable(op string, offset, n int64) error {
 }
 
 // stagingBytes is how much at a time goes from one device to another by way of the host.
-const stagingBytes = 4 << 20
+const stagingBytes = 1 << 20
 
 // CopyFrom copies the bytes of a range, which may be another device's, to the buffer from offset on: without a detour
-// by the host where the two devices can.
+// by the host where the two devices can. What it needs for a detour is charged to the buffer's account meanwhile, and
+// it fails where that has no room.
 func (b *Buffer) CopyFrom(offset int64, src Range) error {
 	if err := src.Buf.transferable("copy", src.Offset, src.Bytes); err != nil {
 		return err
@@ -149,7 +151,13 @@ func (b *Buffer) CopyFrom(offset int64, src Range) error {
 			return err
 		}
 	}
-	staging := make([]byte, min(src.Bytes, stagingBytes))
+	n := min(src.Bytes, stagingBytes)
+	release, err := b.pool.dev.Reserve(context.Background(), b.Origin().Account, n)
+	if err != nil {
+		return err
+	}
+	defer release()
+	staging := make([]byte, n)
 	for at := int64(0); at < src.Bytes; at += stagingBytes {
 		piece := staging[:min(src.Bytes-at, stagingBytes)]
 		if err := from.ReadBytes(piece, src.Offset+at); err != nil {
@@ -161,6 +169,9 @@ func (b *Buffer) CopyFrom(offset int64, src Range) error {
 	}
 	return nil
 }
+
+// Device is whose memory the buffer lies in.
+func (b *Buffer) Device() *Device { return b.pool.dev }
 
 // Memory is the driver's allocation that the buffer lies in, and its offset there in bytes. For drivers.
 func (b *Buffer) Memory() (mem Memory, offset int64) { return b.blk.mem, b.offset }

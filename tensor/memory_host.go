@@ -1,6 +1,10 @@
 package tensor
 
-import "github.com/mlxlua/mlxlua/metal"
+import (
+	"context"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
 
 // HostView is an array's elements for the host to read: the element at index i stands in Bytes at OffsetBytes plus the
 // sum of i times Strides times the element's size. Bytes are the device's memory where the host can address it, else a
@@ -20,9 +24,10 @@ func (v HostView) Guard(f func() error) error { return v.buf.Guard(f) }
 // Contiguous reports whether elements of that shape lie in row-major order without gaps.
 func (v HostView) Contiguous(s Shape) bool { return contiguous(s, v.Strides) }
 
-// toHost gives the host the elements of that spec, whose commands have run.
-func (v View) toHost(s Spec) (HostView, error) {
-	h := HostView{OffsetBytes: v.OffsetBytes, Strides: v.Strides}
+// toHost gives the host the elements of that spec, whose commands have run. A copy is charged to the account, nil for
+// none, until release is called.
+func (v View) toHost(ctx context.Context, s Spec, a *metal.Account) (h HostView, release func(), err error) {
+	h, release = HostView{OffsetBytes: v.OffsetBytes, Strides: v.Strides}, func() {}
 	switch {
 	case v.buf == nil:
 		h.Bytes = v.inline
@@ -30,13 +35,16 @@ func (v View) toHost(s Spec) (HostView, error) {
 		h.Bytes, h.buf = v.buf.Host(), v.buf
 	default:
 		low, high := v.span(s)
-		var err error
+		if release, err = v.buf.Device().Reserve(ctx, a, high-low); err != nil {
+			return HostView{}, nil, err
+		}
 		if h.Bytes, err = hostBytes(v.buf, v.OffsetBytes+low, high-low); err != nil {
-			return HostView{}, err
+			release()
+			return HostView{}, nil, err
 		}
 		h.OffsetBytes = -low
 	}
-	return h, nil
+	return h, release, nil
 }
 
 // hostBytes is n bytes of a buffer for the host to read: in place, or a copy.

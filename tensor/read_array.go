@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -51,15 +52,20 @@ func Fits(c *Ctx, spec Spec) error {
 // HostView evaluates x and gives its elements for reading: where they lie, if the host can address that, else a copy.
 // They stay valid, and must not be changed, until release is called. It fails as Bytes does.
 func (x *Array) HostView(ctx context.Context) (spec Spec, h HostView, release func(), err error) {
-	spec, v, release, err := x.pinned(ctx)
+	spec, v, unpin, err := x.pinned(ctx)
 	if err != nil {
 		return Spec{}, HostView{}, nil, err
 	}
-	if h, err = v.toHost(spec); err != nil {
-		release()
+	h, end, err := v.toHost(ctx, spec, x.node.holder.account())
+	if err != nil {
+		unpin()
 		return Spec{}, HostView{}, nil, (&Ctx{Place: x.node.Place()}).Errorf("item", "%w", err)
 	}
-	return spec, h, release, nil
+	var once sync.Once
+	return spec, h, func() {
+		once.Do(end)
+		unpin()
+	}, nil
 }
 
 // pinned evaluates x and says where its elements lie, which nobody writes to until release is called.

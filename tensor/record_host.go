@@ -125,7 +125,7 @@ func (h *HostCall) write(rec *recorder, buf *metal.Buffer, n int64) ([]byte, err
 
 // reserve charges a copy for the host to whom the call's memory is charged.
 func (h *HostCall) reserve(rec *recorder, n int64) error {
-	end, err := rec.batcher.account.Reserve(n)
+	end, err := rec.dev.Reserve(h.ctx, rec.batcher.account, n)
 	if err == nil {
 		h.end = append(h.end, end)
 	}
