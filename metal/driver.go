@@ -65,6 +65,9 @@ type Info struct {
 	TracksWrites bool
 	// Threads is how many of its execution units can run threadgroups at once.
 	Threads int
+	// Cache is the bytes of fast memory that one of those has for itself, such as a processor's second-level cache: what
+	// is made to be read again soon is cut to fit. 0: the driver cannot tell.
+	Cache int64
 	// Memory is the bytes the device can hold: the smaller of the RAM and any limit put on the process.
 	Memory int64
 	Limits Limits

@@ -88,6 +88,7 @@ func NewFake(kernels ...FakeKernel) *Fake {
 	f := &Fake{
 		info: metal.Info{
 			Name: "fake", Kind: "cpu", ID: "fake", Host: true, Faults: metal.FaultsPlaced, Version: "fake-1", Threads: 1,
+			Cache: 1 << 20,
 			Stops: metal.StopsMidway, Skips: true,
 			Memory: 1 << 30, Limits: metal.MetalLimits(1 << 40),
 		},

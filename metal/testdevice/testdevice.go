@@ -71,13 +71,13 @@ func NeedsCPU(t testing.TB, why string) {
 	}
 }
 
-// other is the CPU under another identity.
+// other is the CPU that says something else of itself.
 type other struct {
 	metal.Driver
 	info metal.Info
 }
 
-// Info is the CPU's but for the identity.
+// Info is what it says.
 func (o other) Info() metal.Info { return o.info }
 
 // otherIndex numbers the devices of NewOther among those of their kinds: the tests have no others of that number.
@@ -86,8 +86,15 @@ const otherIndex = 99
 // NewOther is a driver for the CPU beside the tests' own. Where host is false it says that kernels run on other
 // processors than the host's, so that ops choose their plain kernels.
 func NewOther(host bool) metal.Driver {
+	return NewAs(func(info *metal.Info) {
+		info.Host, info.Index, info.ID = host, otherIndex, fmt.Sprintf("other:%v", host)
+	})
+}
+
+// NewAs is a driver for the CPU that says something else of itself.
+func NewAs(change func(info *metal.Info)) metal.Driver {
 	o := other{Driver: soft.New(soft.Options{})}
 	o.info = o.Driver.Info()
-	o.info.Host, o.info.Index, o.info.ID = host, otherIndex, fmt.Sprintf("other:%v", host)
+	change(&o.info)
 	return o
 }

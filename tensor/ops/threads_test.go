@@ -11,10 +11,12 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/conv"
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
+	"github.com/mlxlua/mlxlua/tensor/ops/products"
 	"github.com/mlxlua/mlxlua/tensor/ops/quant"
 	"github.com/mlxlua/mlxlua/tensor/ops/random"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -22,9 +24,12 @@ import (
 )
 
 // onDevice makes a device the default one while f runs, which is told its name.
-func onDevice(t *testing.T, o soft.Options, f func(name string)) {
+func onDevice(t *testing.T, o soft.Options, f func(name string)) { onDriver(t, soft.New(o), f) }
+
+// onDriver is onDevice for a driver that is the CPU's.
+func onDriver(t *testing.T, d metal.Driver, f func(name string)) {
 	optest.Open(t)
-	dev, err := metal.NewDevice(soft.New(o), metal.DeviceOptions{})
+	dev, err := metal.NewDevice(d, metal.DeviceOptions{})
 	require.NoError(t, err)
 	dev.SetValidate(false)
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
@@ -108,6 +113,11 @@ func manyOps(t *testing.T) map[string]*array {
 	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
 		a, b, v := optest.Noise(d, 2, 70, 300), optest.Noise(d, 300, 150), optest.Noise(d, 4096)
 		all[d.String()+" matmul"] = ops.Matmul(a, b)
+		all[d.String()+" matmul of large matrices"] = ops.Matmul(optest.Noise(d, 40, 900), optest.Noise(d, 900, 400))
+		all[d.String()+" matmul of views"] = ops.Matmul(optest.Noise(d, 40, 900),
+			ops.Transpose(optest.Noise(d, 400, 900), nil))
+		all[d.String()+" gather_mm"] = products.GatherMM(optest.Noise(d, 3, 40, 70), optest.Noise(d, 3, 70, 50), nil,
+			ops.FromSlice([]int32{2, 0, 2}, []int{3}))
 		all[d.String()+" matvec"] = ops.Matmul(optest.Noise(d, 300, 4096), v)
 		all[d.String()+" vecmat"] = ops.Matmul(v, optest.Noise(d, 4096, 70))
 		all[d.String()+" dot"] = ops.Matmul(v, v)
@@ -146,6 +156,36 @@ func manyOps(t *testing.T) map[string]*array {
 	all["concatenate"] = ops.Concatenate([]*array{x, y, x}, new(1))
 	all["random"] = random.Normal(tensor.Sizes(100_003), tensor.Float32, nil, nil, random.Key(5))
 	return all
+}
+
+// TestFiguresDoNotMatter: what a device says of its caches, lanes and threads may change who computes, and no byte.
+func TestFiguresDoNotMatter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes all ops thrice")
+	}
+	testdevice.NeedsCPU(t, "it is in place of the CPU that the devices stand")
+	results := func(change func(info *metal.Info)) map[string][]byte {
+		all := map[string][]byte{}
+		onDriver(t, testdevice.NewAs(change), func(string) {
+			for name, x := range manyOps(t) {
+				b, err := x.Bytes(context.Background())
+				require.NoError(t, err, name)
+				all[name] = b
+			}
+		})
+		return all
+	}
+	want := results(func(*metal.Info) {})
+	for name, change := range map[string]func(info *metal.Info){
+		"a small cache": func(info *metal.Info) { info.Cache, info.Lanes, info.PairDots = 16<<10, 8, false },
+		"a large cache": func(info *metal.Info) { info.Cache, info.Lanes, info.Threads = 64<<20, 32, 64 },
+	} {
+		for op, b := range results(change) {
+			if string(b) != string(want[op]) {
+				t.Errorf("%s: other bytes on a device of %s", op, name)
+			}
+		}
+	}
 }
 
 // TestThreadsDoNotMatter: every op gives the same bytes on one thread and on four. It runs several times: the first

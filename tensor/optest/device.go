@@ -2,6 +2,7 @@ package optest
 
 import (
 	"bytes"
+	"flag"
 	"sync"
 	"testing"
 
@@ -42,6 +43,20 @@ var twins = sync.OnceValues(func() (streams [2]*tensor.Stream, err error) {
 	}
 	return streams, nil
 })
+
+var allPlain = flag.Bool("plain.all", false, "compare kernels with plain ones in all cases, not in a part of them")
+
+// Spared reports whether case i of a comparison with plain kernels is left out: of two without the flag -plain.all one
+// is, and in a -short run of three two.
+func Spared(i int) bool {
+	switch {
+	case *allPlain:
+		return false
+	case testing.Short():
+		return i%3 != 0
+	}
+	return i%2 != 0
+}
 
 // AsPlain calls f with a context of the CPU and one of a device that differs in saying that kernels do not run on the
 // host's processors: there ops choose their plain kernels. Results of one name must have the same bytes.

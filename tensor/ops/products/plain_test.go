@@ -17,7 +17,7 @@ func TestPlainGathers(t *testing.T) {
 	brief.OnlyValues(t)
 	for i, d := range optest.FloatTypes {
 		for k, rows := range []int{1, 5, 16, 17, 70} {
-			if testing.Short() && (i+k)%2 != 0 {
+			if optest.Spared(i + k) {
 				continue
 			}
 			optest.AsPlain(t, func(c *tensor.Ctx) map[string]*tensor.Array {

@@ -30,10 +30,6 @@ func (a quantAttrs) panelGroups() int {
 	return max(32/a.words(), 1)
 }
 
-// unpacked is about how many bytes of a packed matrix are unpacked at once: they stay in the cache until they have been
-// multiplied with.
-const unpacked = 1 << 20
-
 // multiplyPanels multiplies many rows: some panels of the packed matrix at a time are unpacked.
 func multiplyPanels(r *tensor.Run, a productAttrs, rows int) error {
 	out := r.Out[0]
@@ -52,7 +48,7 @@ func multiplyPanels(r *tensor.Run, a productAttrs, rows int) error {
 	}
 	panel, acc := panels.Width(p.DType), kit.Accumulator(p.DType)
 	count := (cols + panel - 1) / panel
-	each := min(max(unpacked/(depth*panel*acc.Size()), 2), count)
+	each := min(max(p.Strip()/(depth*panel*acc.Size()), 2), count)
 	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, depth, panel}, DType: acc})
 	if err != nil {
 		return err
@@ -101,8 +97,8 @@ func (u unpacker) unpack(to tensor.Operand, n, first, start int, picks *tensor.O
 	return unpackKernels.Launch(u.p.Run, u.v, "unpack", over, args...)
 }
 
-// unpackedMatrices is about how many bytes of picked matrices are unpacked at once.
-const unpackedMatrices = 8 << 20
+// unpackedStrips is about how many strips of picked matrices are unpacked at once.
+const unpackedStrips = 8
 
 // gatherPanels multiplies picked matrices of many rows: some packed ones at a time are unpacked.
 func gatherPanels(r *tensor.Run, a productAttrs, picks [2]panels.Picks) error {
@@ -122,7 +118,7 @@ func gatherPanels(r *tensor.Run, a productAttrs, picks [2]panels.Picks) error {
 	}
 	panel, acc := panels.Width(p.DType), kit.Accumulator(p.DType)
 	count := (p.Cols + panel - 1) / panel
-	each := min(max(unpackedMatrices/(p.Depth*count*panel*acc.Size()), 1), n)
+	each := min(max(unpackedStrips*p.Strip()/(p.Depth*count*panel*acc.Size()), 1), n)
 	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, count, p.Depth, panel}, DType: acc})
 	if err != nil {
 		return err

@@ -24,9 +24,6 @@ var inPlaceKernels = kit.NewKernels[inPlaceVariant](ArithmeticMSL, kit.StridesMS
 const (
 	// leastCols is the fewest columns that a SIMD-group makes.
 	leastCols = 32
-	// mostSpread is how many bytes along depth a matrix may take that is read across depth where it lies: what several
-	// SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
-	mostSpread = 3 << 20
 	// muchRows is how many rows, and places along depth, of small matrices are not much.
 	muchRows = 64
 	// fewestLanes are those that share a check of what they read of a: with fewer, checking takes longer than packing.
@@ -49,8 +46,9 @@ type right struct {
 	packed      bool
 }
 
-// near reports whether what is read across depth, steps of elements apart, is little enough to stay in place.
-func (p *Product) near(step int) bool { return p.Depth*step*p.DType.Size() <= mostSpread }
+// near reports whether what is read across depth, steps of elements apart, is little enough to stay in place: most of
+// what several SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
+func (p *Product) near(step int) bool { return p.Depth*step*p.DType.Size() <= CacheOf(p.Run)*3/2 }
 
 // PlaceFirst reports whether InPlace, where it multiplies small matrices, is likely quicker than kernels that lay rows
 // out: where a's rows are neighbours, where there is much to multiply, and where enough lanes share a check and b need

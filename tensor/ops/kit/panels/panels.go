@@ -141,9 +141,17 @@ func (p *Product) Room(matrices, panels int) (tensor.Operand, error) {
 	return p.Temp(tensor.Spec{Shape: tensor.Shape{deep, p.words()}, DType: kit.Accumulator(p.DType)})
 }
 
-// strip is about how many bytes of panels are packed at once where one matrix has many: they stay in the cache until
-// they have been multiplied with.
-const strip = 1 << 20
+// CacheOf is how many bytes stay close to what computes them, on the call's device.
+func CacheOf(r *tensor.Run) int {
+	if n := r.Info().Cache; n > 0 {
+		return int(n)
+	}
+	return 1 << 20
+}
+
+// Strip is about how many bytes of panels are made at once where one matrix has many: they stay in the cache until they
+// have been multiplied with.
+func (p *Product) Strip() int { return CacheOf(p.Run) / 2 }
 
 // MultiplyBy multiplies packed rows by b, which it packs: one matrix a strip at a time.
 func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
@@ -157,7 +165,7 @@ func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
 func (p *Product) strips(b Matrices, multiply func(packed tensor.Operand, sb []int, first, count int) error) error {
 	panel := Width(p.DType)
 	count := (p.Cols + panel - 1) / panel
-	each := max(strip/(p.words()*kit.Accumulator(p.DType).Size()), 1)
+	each := max(p.Strip()/(p.words()*kit.Accumulator(p.DType).Size()), 1)
 	if p.Batch.Size() > 1 || count <= each {
 		pb, sb, err := p.Pack(b, p.Cols)
 		if err != nil {
