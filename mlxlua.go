@@ -62,8 +62,9 @@ type Options struct {
 	// it has no effect. Links in os.DirFS's folder lead out of it; in that of an os.Root they do not.
 	Modules fs.FS
 	// MemoryLimit bounds the bytes of what a script has in Go's memory: strings, tables, functions, coroutines, code,
-	// graphs that were not evaluated, compiled kernels. A call that reaches it ends. It also bounds what Go gets of one
-	// call, with what stands in many places counted in each, so that hosts can write results as JSON.
+	// graphs that were not evaluated, compiled kernels, and what compilers make of long texts. A call that reaches it
+	// ends. It also bounds what Go gets of one call, with what stands in many places counted in each, so that hosts can
+	// write results as JSON.
 	MemoryLimit int64
 	// ArrayLimit bounds the bytes of device memory that a script's arrays hold. What does not fit is an error that the
 	// script can catch, as that of the device's own limit.

@@ -15,7 +15,26 @@ import (
 const kernelKind = "metal_kernel"
 
 // luaKernel is a declared kernel; calling it launches it.
-type luaKernel struct{ k *fast.MetalKernel }
+type luaKernel struct {
+	k    *fast.MetalKernel
+	text int  // bytes of source and header
+	room bool // there is room to compile it
+}
+
+// What the compiler makes of a kernel's text while it runs: so much of each byte at most, of which so much is free.
+const (
+	compilingBytes = 400
+	freeCompiling  = 32 << 20
+)
+
+// compiles charges for what the compiler will make of the text. It runs when the first launch is computed, and asks
+// nobody then.
+func (k *luaKernel) compiles(s *State) {
+	if more := compilingBytes*int64(k.text) - freeCompiling; more > 0 && !k.room {
+		s.Charge(more)
+	}
+	k.room = true
+}
 
 func (k *luaKernel) String() string { return k.k.String() }
 
@@ -49,7 +68,7 @@ var kernelRows = []row{{
 		if err != nil {
 			a.s.raise(err)
 		}
-		return a.s.userdata(kernelKind, &luaKernel{k})
+		return a.s.userdata(kernelKind, &luaKernel{k: k, text: len(cfg.Source) + len(cfg.Header)})
 	},
 }}
 
@@ -69,7 +88,9 @@ func (s *State) openKernels() {
 		a := s.newArgs(f)
 		a.collect()
 		a.convert()
-		n := a.push(k.k.Call(a.kernelCall(), a.Ctx))
+		call := a.kernelCall()
+		k.compiles(s)
+		n := a.push(k.k.Call(call, a.Ctx))
 		a.done()
 		return n
 	})

@@ -292,3 +292,34 @@ func TestCompilingCounts(t *testing.T) {
 	require.NoError(t, run(256<<20, plain))
 	require.ErrorContains(t, run(limit/3, plain), "the script's memory is full")
 }
+
+// TestCompilingKernelsCounts: a kernel's text is not compiled that may take more than there is left of the script's
+// memory, but for what the shortest take.
+func TestCompilingKernelsCounts(t *testing.T) {
+	if alone(t) {
+		return
+	}
+	const limit, beside = 32 << 20, 64 << 20
+	run := func(memory int64, functions int) error {
+		s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: memory}}})
+		defer s.Close()
+		_, err := s.Run(t.Context(), strings.NewReader(fmt.Sprintf(`local header, body = {}, {}
+			for i = 1, %d do
+				header[i] = ("float f%%d(float x) { return x + %%d; }"):format(i, i)
+				body[i] = ("out[0] += f%%d(x[0]);"):format(i)
+			end
+			local k = mx.fast.metal_kernel{name = "k", input_names = {"x"}, output_names = {"out"},
+				header = table.concat(header), source = table.concat(body)}
+			local y = k{inputs = {mx.zeros({1})}, grid = {1, 1, 1}, threadgroup = {1, 1, 1}, output_shapes = {{1}},
+				output_dtypes = {mx.float32}, init_value = 0}
+			assert(y:item() == #body * (#body + 1) / 2)`, functions)), "kernels")
+		return err
+	}
+	grown := growth(resident, func() {
+		require.NoError(t, run(limit, 1000))
+		require.ErrorContains(t, run(limit, 20000), "the script's memory is full")
+	})
+	t.Logf("%d MiB", grown>>20)
+	require.Less(t, grown, int64(limit+beside))
+	require.NoError(t, run(256<<20, 3000))
+}
