@@ -107,7 +107,7 @@ func (b *batch) settle() {
 		}
 		c.end()
 	}
-	if stop != nil && errors.Is(stop.Cause, metal.ErrSkipped) {
+	if stop != nil && (errors.Is(stop.Cause, metal.ErrSkipped) || !b.job.stopped.Load()) { // or what it comes after was
 		b.job.halt(stop.Cause)
 	}
 	for i := range b.gates {

@@ -19,6 +19,10 @@ type batcher struct {
 	batch *batch // that is being filled, if there is one
 	begun bool   // a batch of the segment was handed over
 
+	// Of other streams, what later commands come after, which may read views that lie in batches without commands: those
+	// of the segment that is being recorded, and those that read values of older ones.
+	ahead, older []*metal.CommandBuffer
+
 	checks []*check // that no gate has seen
 
 	// The unit that is being recorded:
@@ -39,7 +43,7 @@ type batcher struct {
 // open is the batch that is being filled.
 func (q *batcher) open() *batch {
 	if q.batch == nil {
-		q.batch = &batch{job: q.job, ended: make(chan struct{}), nodes: q.s.spare.get()}
+		q.batch = &batch{job: q.job, ended: make(chan struct{}), nodes: q.s.spare.get(), ahead: q.ahead}
 	}
 	return q.batch
 }
@@ -118,7 +122,10 @@ func (q *batcher) commit(last bool) {
 		}
 		b = q.open()
 	}
-	q.batch, q.begun = nil, true
+	q.batch, q.begun, q.ahead = nil, true, nil
+	if b.cb == nil { // what is recorded later may read its views
+		q.ahead = slices.Clip(b.ahead)
+	}
 	q.checks = slices.DeleteFunc(q.checks, (*check).over)
 	b.last = last
 	if len(q.members) > 0 && b.cb != nil && b.cb.Encoder().Len() > q.first {

@@ -76,9 +76,7 @@ func (q *batcher) follow(s *Stream, other *batch) {
 	if q.batch != nil && slices.Contains(q.batch.after, other) {
 		return
 	}
-	if q.commands() > 0 {
-		q.commit(false) // what is recorded need not wait
-	}
+	q.room()
 	s.mu.Lock()
 	pending, runs := slices.Contains(s.pending, other), other.runs
 	if pending && !slices.Contains(other.followers, q.s) {
@@ -90,10 +88,50 @@ func (q *batcher) follow(s *Stream, other *batch) {
 	}
 	b := q.open()
 	b.after = append(b.after, other)
-	for _, cb := range runs {
-		if !slices.Contains(b.ahead, cb) {
-			b.ahead = append(b.ahead, cb)
+	b.comeAfter(runs)
+}
+
+// room hands over what is recorded: it need not wait for what comes next.
+func (q *batcher) room() {
+	if q.commands() > 0 {
+		q.commit(false)
+	}
+}
+
+// own reports whether a node is of the segment that is being recorded.
+func (rec *recorder) own(n *Node) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.seg == rec.seg
+}
+
+// running drops command buffers that have ended from a list.
+func running(cbs []*metal.CommandBuffer) []*metal.CommandBuffer {
+	return slices.DeleteFunc(cbs, func(cb *metal.CommandBuffer) bool { return cb.Status() > metal.StatusCommitted })
+}
+
+// followOlder has what is recorded next come after what views of older segments may be of.
+func (q *batcher) followOlder() {
+	q.older = running(q.older)
+	missing := func(cb *metal.CommandBuffer) bool { return q.batch == nil || !slices.Contains(q.batch.ahead, cb) }
+	if slices.ContainsFunc(q.older, missing) {
+		q.room()
+		q.open().comeAfter(q.older)
+	}
+}
+
+// beginSegment keeps what readers of the last segment's values come after.
+func (q *batcher) beginSegment() {
+	q.older, q.ahead = running(append(q.older, q.ahead...)), nil
+}
+
+// comeAfter has a batch's commands, of which there are none yet, come after command buffers of other streams.
+func (b *batch) comeAfter(others []*metal.CommandBuffer) {
+	for _, cb := range others {
+		if slices.Contains(b.ahead, cb) {
+			continue
 		}
+		b.ahead = append(b.ahead, cb)
 		if b.cb != nil {
 			comeAfter(b.cb, cb)
 		}

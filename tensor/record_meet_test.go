@@ -42,6 +42,41 @@ func TestStreamsMeetOnTheDevice(t *testing.T) {
 	}
 }
 
+// slow is a kernel that computes its input in a while.
+const slow = `[[kernel]] void slow(device const float* a [[buffer(0)]], device float* o [[buffer(1)]],
+    constant int& n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  float x = a[i];
+  for (int k = 0; k < n; k++) { x = x + 1.0f; if (x < -1.0f) break; }
+  o[i] = x - x + a[i];
+}`
+
+// TestAMeetingWithTwoStreams: what reads two other streams' values comes after both, also where the second one's is
+// recorded when its recorder has waited for that, and where memory is short meanwhile.
+func TestAMeetingWithTwoStreams(t *testing.T) {
+	a, b, c := newStream(t), newStream(t), newStream(t)
+	for _, last := range []func(s *tensor.Stream, x, y *tensor.Array) *tensor.Array{
+		func(s *tensor.Stream, x, y *tensor.Array) *tensor.Array { return addOp.One(on(s), tensor.None{}, x, y) },
+		func(s *tensor.Stream, x, y *tensor.Array) *tensor.Array {
+			view := reshapeOp.One(on(s), dimsAttrs{tensor.MakeDims(2, 4)}, x)
+			return addOp.One(on(s), tensor.None{}, reshapeOp.One(on(s), dimsAttrs{tensor.MakeDims(8)}, view), y)
+		},
+		func(s *tensor.Stream, x, y *tensor.Array) *tensor.Array {
+			view := reshapeOp.One(on(s), dimsAttrs{tensor.MakeDims(2, 4)}, x)
+			require.NoError(t, tensor.AsyncEval(view)) // an evaluation of its own
+			return addOp.One(on(s), tensor.None{}, reshapeOp.One(on(s), dimsAttrs{tensor.MakeDims(8)}, view), y)
+		},
+	} {
+		first := kernelOn(a, iota(8), slow, "slow", 1<<24)
+		ended := make(chan error)
+		second := negOp.One(on(c), tensor.None{}, waits(on(c), iota(8), ended))
+		z := last(b, first, second)
+		require.NoError(t, tensor.AsyncEval(z))
+		time.Sleep(10 * time.Millisecond) // z's recorder comes to where it waits
+		ended <- nil
+		require.Equal(t, make([]float32, 8), floats(t, z))
+	}
+}
+
 // TestWhoGivesUpBlocksNoStream: an evaluation that comes after another stream's endless one is given up at once, and
 // its stream goes on, while the other one does.
 func TestWhoGivesUpBlocksNoStream(t *testing.T) {

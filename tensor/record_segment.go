@@ -44,6 +44,7 @@ func (rec *recorder) init(s *Stream) {
 func (rec *recorder) beginSegment(seg *segment) {
 	rec.seg, rec.job = seg, seg.job
 	rec.batcher.job, rec.batcher.tasks, rec.batcher.begun = seg.job, seg.tasks, false
+	rec.batcher.beginSegment()
 }
 
 // runSegment plans and records a segment.

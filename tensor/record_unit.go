@@ -134,6 +134,8 @@ func (rec *recorder) await(t *task) error {
 			}
 		} else if n.now() == undone {
 			return errUndone
+		} else if len(rec.batcher.older) > 0 && n.now() == Scheduled && !rec.own(n) {
+			rec.batcher.followOlder()
 		}
 		if err := n.failure(); err != nil {
 			return err
