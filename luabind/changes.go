@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -223,10 +224,13 @@ func (log *changes) rollBack(s *State) {
 		bad--
 	}
 	undone := log.list[bad:]
+	if slices.ContainsFunc(undone, func(c *stateChange) bool { return !c.of.Stop(ctx) }) {
+		return // the next error finds it so
+	}
 	log.list = log.list[:bad:bad]
 	written := map[place]bool{} // by those calls, and nobody since
 	for _, c := range slices.Backward(undone) {
-		if old, ok := c.of.Undo(ctx); ok {
+		if old, ok := c.of.Undo(context.Background()); ok {
 			c.restore(s, old, written)
 		}
 	}

@@ -22,6 +22,7 @@ func (j *job) foresee(t *task, lost bool) {
 	for _, c := range ch.new {
 		if !slices.Contains(j.changes, c) {
 			j.changes = append(j.changes, c)
+			c.involve(j)
 		}
 	}
 }

@@ -321,6 +321,11 @@ func (j *job) waitEnd(ctx context.Context) error {
 	select {
 	case <-end:
 		return nil
+	default:
+	}
+	select {
+	case <-end:
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -2,10 +2,11 @@ package tensor
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mlxlua/mlxlua/metal"
 )
 
 // Change is that new values take the place of old ones in what a program holds, as those of a training step do. The
@@ -23,16 +24,16 @@ import (
 // What may fail are calls on the host, those that check indices, and users' kernels. What fails in another way after
 // the gate has opened takes the old values with it.
 type Change struct {
-	made     uint64 // the last node before the change
-	holder   *Holder
-	old, new []Value
+	made   uint64 // the last node before the change
+	holder *Holder
 
 	over    atomic.Bool // the old values are not kept any more
 	doubted atomic.Bool // a call has failed that was made before it, or there was no memory: no gate is made any more
 
-	mu   sync.Mutex
-	root uint64 // of doubts: the first node that has failed
-	jobs []*job // that have a gate for it, and are not over
+	mu       sync.Mutex
+	old, new []Value // of one that is over: none
+	root     uint64  // of doubts: the first node that has failed
+	jobs     []*job  // that have claimed a new value, or have a gate, and are not over
 }
 
 // nodeChanges are the changes that a node's outputs are old and new values of. They are not changed: see alterChanges.
@@ -106,15 +107,17 @@ func (v Value) keptBy(c *Change) bool {
 	return there
 }
 
-// kept goes over the old values.
-func (c *Change) kept() iter.Seq[Value] {
-	return func(yield func(Value) bool) {
-		for _, v := range c.old {
-			if v.Node != nil && !yield(v) {
-				return
-			}
-		}
-	}
+// values are the old and the new values; an old one without a node is not there.
+func (c *Change) values() (old, new []Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.old, c.new
+}
+
+// computed are the new values.
+func (c *Change) computed() []Value {
+	_, v := c.values()
+	return v
 }
 
 // alterChanges gives the node other changes.
@@ -149,17 +152,24 @@ func (c *Change) letGo() {
 	changes.n.Store(int32(len(changes.list)))
 	changes.Unlock()
 	ours := func(o oldOutput) bool { return o.change == c }
-	for _, v := range c.new {
+	old, computed := c.values()
+	for _, v := range computed {
 		alterChanges(v.Node, func(n *nodeChanges) {
 			n.new = slices.DeleteFunc(slices.Clone(n.new), func(o *Change) bool { return o == c })
 		})
 	}
-	for v := range c.kept() {
+	for _, v := range old {
+		if v.Node == nil {
+			continue
+		}
 		alterChanges(v.Node, func(n *nodeChanges) { n.old = slices.DeleteFunc(slices.Clone(n.old), ours) })
 		if v.Node.out[v.Out].readers.n.Add(-recordedReader) == 0 {
 			v.dropIfUnread()
 		}
 	}
+	c.mu.Lock()
+	c.old, c.new = nil, nil // who remembers the change keeps no graph
+	c.mu.Unlock()
 }
 
 // Over reports whether the old values are not kept any more, since the new ones were computed, or will be unless what
@@ -209,7 +219,7 @@ func (c *Change) Failed(ctx context.Context) (failed bool, since uint64) {
 		return false, 0
 	}
 	c.try(ctx)
-	if slices.ContainsFunc(c.new, Value.wrong) {
+	if slices.ContainsFunc(c.computed(), Value.wrong) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return true, c.root
@@ -223,7 +233,7 @@ func (c *Change) try(ctx context.Context) {
 	for again := err == nil; again; {
 		var roots []Value
 		var xs []*Array
-		for _, v := range c.new {
+		for _, v := range c.computed() {
 			if v.Node.failure() == nil {
 				xs = append(xs, &Array{node: v.Node, out: int32(v.Out)})
 			}
@@ -245,7 +255,7 @@ func (v Value) wrong() bool {
 
 // ranOut reports whether a limit's error has stopped the last evaluation of a new value, and at which node.
 func (c *Change) ranOut() (bool, uint64) {
-	for _, v := range c.new {
+	for _, v := range c.computed() {
 		j := v.Node.lastJob()
 		if v.Node.now() != Lazy || j == nil {
 			continue
@@ -263,22 +273,30 @@ func (c *Change) ranOut() (bool, uint64) {
 // Made is the number of the last node that was made before the change.
 func (c *Change) Made() uint64 { return c.made }
 
-// Undo gives the old arrays back, in the order of NewChange, if they are still there, and ends the change; one that was
-// freed before is nil. It waits for evaluations that may write over them, or ctx.
-func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
+// Stop stops evaluations of the new ones and waits for them, or ctx: then it reports false. From then on nothing writes
+// over the old ones.
+func (c *Change) Stop(ctx context.Context) bool {
 	c.mu.Lock()
 	c.doubted.Store(true)
 	jobs := slices.Clone(c.jobs)
 	c.mu.Unlock()
 	for _, j := range jobs {
-		if j.waitEnd(ctx) != nil {
-			return nil, false
-		}
+		j.halt(metal.ErrSkipped) // what fails late would be taken for a later step's
 	}
+	return !slices.ContainsFunc(jobs, func(j *job) bool { return j.waitEnd(ctx) != nil })
+}
+
+// Undo gives the old arrays back, in the order of NewChange, if they are still there, and ends the change; one that was
+// freed before is nil. It stops the change first.
+func (c *Change) Undo(ctx context.Context) (old []*Array, ok bool) {
+	if !c.Stop(ctx) {
+		return nil, false
+	}
+	kept, _ := c.values()
 	if c.Over() {
 		return nil, false
 	}
-	for _, v := range c.old {
+	for _, v := range kept {
 		if v.Node == nil {
 			old = append(old, nil)
 		} else {
@@ -314,13 +332,13 @@ func (j *job) evaluated() {
 	j.changes, j.fallible = nil, nil // nodes hold on to the job
 	j.mu.Unlock()
 	for _, c := range changes {
-		if !c.doubted.Load() && !slices.ContainsFunc(c.new, func(v Value) bool { return v.Node.now() != Ready }) {
+		if !c.doubted.Load() && !slices.ContainsFunc(c.computed(), func(v Value) bool { return v.Node.now() != Ready }) {
 			c.End()
 		}
 	}
 }
 
-// involve notes that a job has a gate. It reports whether the change is not doubted.
+// involve notes that a job claims a new value, or has a gate. It reports whether the change is not doubted.
 func (c *Change) involve(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,7 +355,7 @@ func (c *Change) Doubted() bool { return c.doubted.Load() }
 // computing these will not fail.
 func (c *Change) Settled() (settled, sure bool) {
 	sure = true
-	for _, v := range c.new {
+	for _, v := range c.computed() {
 		switch s := v.Node.State(); {
 		case s == Ready:
 			settled = true

@@ -17,6 +17,9 @@ type gates struct {
 	changes  []gated // that were asked for
 	jobs     []*job  // the segment's and those that it waits for, once somebody has asked
 	fallible []*Node // what may fail in them, and is not known to be recorded
+	// behind are the changes whose gates stand before commands that write to a buffer, also in earlier segments: it holds
+	// what they keep. Who writes to it again, as memory of another value, has to be behind a gate of theirs, too.
+	behind map[*metal.Buffer][]*Change
 }
 
 // gated is a change of whose old values something is to be written over.
@@ -32,20 +35,47 @@ func (g *gates) endSegment() {
 	clear(g.changes)
 	clear(g.fallible)
 	g.kept, g.changes, g.jobs, g.fallible = g.kept[:0], g.changes[:0], nil, g.fallible[:0]
+	for buf, list := range g.behind {
+		if list = slices.DeleteFunc(list, (*Change).Over); len(list) == 0 {
+			delete(g.behind, buf)
+		} else {
+			g.behind[buf] = list
+		}
+	}
 }
 
-// maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps it, or
-// what is recorded from now on is behind a gate that opens when the changes cannot fail. It is the last question to be
-// asked, as it makes the gate.
+// maySpend reports whether a value's memory may be written to when all its readers have run: no change keeps what is
+// there, or what is recorded from now on is behind a gate that opens when the changes cannot fail. It is the last
+// question to be asked, as it makes the gate.
 func (g *gates) maySpend(v Value) bool {
 	ch := v.Node.changes.Load()
-	if ch == nil {
+	if ch == nil && len(g.behind) == 0 {
 		return true
 	}
-	for _, ask := range []func(*Change) bool{g.mayGate, g.gate} {
+	v.Node.mu.Lock()
+	data := v.Node.out[v.Out].data
+	v.Node.mu.Unlock()
+	var need []*Change
+	if st := data.owner; st != nil && st.users.Load() == 1 { // else it is not written to yet
+		need = slices.DeleteFunc(slices.Clone(g.behind[data.buf]), (*Change).Over)
+	}
+	if ch != nil {
 		for _, o := range ch.old {
-			if o.out == v.Out && !o.change.Over() && !ask(o.change) {
-				return false
+			if o.out == v.Out && !o.change.Over() && !slices.Contains(need, o.change) {
+				need = append(need, o.change)
+			}
+		}
+	}
+	if len(need) == 0 {
+		return true
+	}
+	if slices.ContainsFunc(need, func(c *Change) bool { return !g.mayGate(c) }) || !g.gate(need) {
+		return false
+	}
+	if data.buf != nil {
+		for _, c := range need {
+			if !slices.Contains(g.behind[data.buf], c) {
+				g.behind[data.buf] = append(g.behind[data.buf], c)
 			}
 		}
 	}
@@ -65,7 +95,7 @@ func (g *gates) change(c *Change) *gated {
 	i := slices.IndexFunc(g.changes, func(o gated) bool { return o.Change == c })
 	if i < 0 {
 		i = len(g.changes)
-		whole := !slices.ContainsFunc(c.new, func(v Value) bool { return !g.computes(v) })
+		whole := !slices.ContainsFunc(c.computed(), func(v Value) bool { return !g.computes(v) })
 		g.changes = append(g.changes, gated{Change: c, whole: whole})
 	}
 	return &g.changes[i]
@@ -169,16 +199,17 @@ func (g *gates) checkAhead(n *Node) bool {
 	return n.op.checkIndices(r, n.attrs) == nil
 }
 
-// gate makes such a gate, if there is none. It reports false where the change is given up meanwhile, or there is no way
-// to make it.
-func (g *gates) gate(c *Change) bool {
-	o := g.change(c)
-	switch {
-	case o.made:
+// gate makes such a gate for those changes that have none. It reports false where one is given up meanwhile, or there
+// is no way to make it.
+func (g *gates) gate(list []*Change) bool {
+	list = slices.DeleteFunc(slices.Clone(list), func(c *Change) bool { return g.change(c).made })
+	if len(list) == 0 {
 		return true
-	case g.rec.batcher.whole != 0 || !c.involve(g.rec.job):
+	}
+	if g.rec.batcher.whole != 0 || slices.ContainsFunc(list, func(c *Change) bool { return !c.involve(g.rec.job) }) {
 		return false
 	}
+	at := g.rec.batcher.encoder("").Len() // which makes the job's words
 	words, ok := g.rec.batcher.words()
 	defer letGo(words)
 	if !ok {
@@ -190,13 +221,14 @@ func (g *gates) gate(c *Change) bool {
 		return false
 	}
 	g.rec.job.keep(into)
-	at := g.rec.batcher.encoder("").Len()
 	if g.rec.batcher.encoder("").Gate(words, into.All()) != nil {
 		return false
 	}
 	b := g.rec.batcher.open()
-	b.gates = append(b.gates, passage{c, at, into})
-	o.made = true
+	for _, c := range list {
+		b.gates = append(b.gates, passage{c, at, into})
+		g.change(c).made = true
+	}
 	return true
 }
 

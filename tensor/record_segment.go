@@ -35,7 +35,7 @@ func (rec *recorder) init(s *Stream) {
 	rec.s, rec.dev = s, s.dev
 	rec.batcher = batcher{s: s, dev: s.dev, pace: s.dev.Info().Pace}
 	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
-	rec.gates.rec, rec.gates.skips = rec, s.dev.Info().Skips
+	rec.gates = gates{rec: rec, skips: s.dev.Info().Skips, behind: map[*metal.Buffer][]*Change{}}
 	rec.steps.rec = rec
 	rec.texts = map[string]metal.Source{}
 }
