@@ -73,7 +73,7 @@ func (p *plan) whyUnsteady() string {
 	stream := p.steps[0].call.Stream
 	for i := range p.steps {
 		k := &p.steps[i].call
-		if why := k.Recordable(); why != "" {
+		if why := k.Recordable(len(p.steps[i].in)); why != "" {
 			return why
 		}
 		if k.Stream != stream {

@@ -332,3 +332,22 @@ func TestStepsNotRecorded(t *testing.T) {
 func span(x *array, start, stop int) *array {
 	return ops.Slice(x, []ops.Part{ops.Span(start, stop, 1)})
 }
+
+// TestStepsInLargerBuffers: a buffer that served something larger before serves a copy of an input.
+func TestStepsInLargerBuffers(t *testing.T) {
+	optest.Open(t)
+	f := func(in []*array) *array {
+		row := ops.Matmul(in[0], in[1]) // 8192 bytes, which nothing needs when it is added up
+		return ops.SliceUpdate(in[2], ops.BroadcastTo(ops.Sum(row, nil, false), tensor.Sizes(3)),
+			[]ops.Part{ops.Span(5, 8, 1)})
+	}
+	fn, _ := counted(compile.Options{}, f)
+	x, w := ops.Reshape(vec(1, 2), tensor.Sizes(1, 2)), ops.Full(tensor.Sizes(2, 2048), num(0.5), tensor.Float32)
+	kept := ops.Sin(ops.Arange(0, 2000, 1, tensor.Float32))
+	require.NoError(t, tensor.Eval(context.Background(), kept))
+	want := bytesOf(t, f(arrays{x, w, kept}))
+	for range 4 {
+		require.Equal(t, want, bytesOf(t, call(t, fn, x, w, kept)))
+	}
+	require.Contains(t, recorded(fn), "recorded: 3 calls")
+}

@@ -83,30 +83,45 @@ func (rec *recorder) expression(members []int32, shape Shape) (linear bool, err 
 }
 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
-// reads an element before it writes the one in its place.
+// reads an element before it writes the one in its place. For a take it is an input's if one will do: in a replay the
+// memory of others serves what comes next, and that of inputs does not.
 func (rec *recorder) donate(out Value, members []int32) bool {
 	k := &rec.kernel
 	if rec.plan.single {
 		return false // the operand is still to be looked at
 	}
-	need := out.Spec().NBytes()
-	for i, v := range k.values {
-		o := k.ops[i]
-		st := o.owner
-		if st == nil || k.expr.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
-			v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
-			continue
+	if rec.dry != nil {
+		for i := range k.values {
+			if rec.dry.isInput(k.ops[i].buf) && rec.donateFrom(i, out, members) {
+				return true
+			}
 		}
-		if !rec.mayOverwrite(v, st, members) {
-			continue
+	}
+	for i := range k.values {
+		if rec.donateFrom(i, out, members) {
+			return true
 		}
-		o.buf.SetOrigin(out.Node.origin(0))
-		rec.job.bytes.Add(need)
-		rec.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
-		rec.batcher.indivisible()
-		return true
 	}
 	return false
+}
+
+// donateFrom is donate for an operand of that number.
+func (rec *recorder) donateFrom(i int, out Value, members []int32) bool {
+	k := &rec.kernel
+	v, o, need := k.values[i], k.ops[i], out.Spec().NBytes()
+	st := o.owner
+	if st == nil || k.expr.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
+		v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
+		return false
+	}
+	if !rec.mayOverwrite(v, st, members) {
+		return false
+	}
+	o.buf.SetOrigin(out.Node.origin(0))
+	rec.job.bytes.Add(need)
+	rec.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+	rec.batcher.indivisible()
+	return true
 }
 
 // mayOverwrite reports whether the members may write over a value that lies in st: nothing reads it after them. In this

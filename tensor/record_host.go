@@ -151,7 +151,7 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 		spec := t.node.out[i].spec
 		h.Out[i].Spec, views[i].Strides = spec, spec.Shape.Strides()
 		n := spec.NBytes()
-		if n <= inlineBytes {
+		if n <= inlineBytes || rec.dry != nil {
 			views[i].inline = make([]byte, n)
 			h.Out[i].Bytes = views[i].inline
 			continue
@@ -171,9 +171,15 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 		return err
 	}
 	for i, v := range views {
-		if v.buf == nil {
-			rec.setData(t.node, i, v)
+		if v.buf != nil {
+			continue
 		}
+		if len(v.inline) > inlineBytes { // for a take
+			origin := t.node.origin(i)
+			buf := rec.dry.upload(v.inline, &origin)
+			v = View{buf: buf, owner: &storage{dev: rec.dev, stream: rec.s, buf: buf}, Strides: v.Strides}
+		}
+		rec.setData(t.node, i, v)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type inlineAt struct {
 type dryBuffer struct {
 	input  int   // that it stands for, -1: none
 	base   int64 // where its first element lies then
+	tail   bool  // there is memory behind its elements
 	fill   bool  // as in allocator.alloc
 	upload bool  // the host writes it: bytes, or those of an inline input from a place on
 	bytes  []byte
@@ -52,6 +53,12 @@ func (d *dry) upload(b []byte, o *metal.Origin) *metal.Buffer {
 		to.bytes = slices.Clone(b)
 	}
 	return buf
+}
+
+// isInput reports whether a buffer stands for an input's.
+func (d *dry) isInput(b *metal.Buffer) bool {
+	known := d.bufs[b]
+	return known != nil && known.input >= 0
 }
 
 // inlineOf says which inline input bytes are of.
@@ -109,7 +116,7 @@ func (d *dry) standIn(s *Stream, i int, l *layout) *Array {
 			size += standInTail
 		}
 		v.buf = d.dev.StandIn(size, nil)
-		d.bufs[v.buf] = &dryBuffer{input: i, base: v.OffsetBytes}
+		d.bufs[v.buf] = &dryBuffer{input: i, base: v.OffsetBytes, tail: tail}
 		v.owner = &storage{buf: v.buf, dev: s.dev, stream: s, external: !l.writable}
 		v.owner.hold()
 	}

@@ -237,10 +237,11 @@ func (r *Recording) Bytes() int64 {
 // specBytes is what a Spec takes.
 const specBytes = 96
 
-// Recordable says why the call cannot be part of a Recording; "": it can. What a rule says decides, not which op it is.
-func (k *Replayed) Recordable() string {
+// Recordable says why the call, which has so many inputs, cannot be part of a Recording; "": it can. What the rules say
+// decides, not which op it is. What the host computes of nothing but specs is the same each time.
+func (k *Replayed) Recordable(inputs int) string {
 	switch p := k.Op; {
-	case p.host != nil:
+	case p.host != nil && (!p.sure || p.noMerge || k.Reads(inputs) > 0):
 		return p.name + " is computed on the host"
 	case p.prepare != nil:
 		return p.name + " calls the program where it is built"

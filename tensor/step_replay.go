@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -22,13 +23,31 @@ type steps struct {
 	bufs  []*metal.Buffer // by seat
 	live  []bool          // by seat: bufs has a reference that is to be given back
 	store []*storage
+	old   []int // inputs that changes keep, and that may be written over behind a gate
+	spare bool  // they are not to be
 }
 
 // record records a call of a Recording.
 func (k *steps) record(t *task) error {
+	defer k.clear()
+	err := k.attempt(t)
+	if err == errKept {
+		t.unplace()
+		k.clear()
+		k.spare = true
+		err = k.attempt(t)
+	}
+	return err
+}
+
+// errKept is why a take cannot be used that writes over what a change keeps: it would do so before it is known that
+// nothing fails.
+var errKept = errors.New("BUG: nobody sees that a change keeps what is to be written over")
+
+// attempt is record, which is to be tried again with spare set where it fails with errKept.
+func (k *steps) attempt(t *task) error {
 	r, rec := t.node.attrs.(*Recording), k.rec
 	k.t = t
-	defer k.clear()
 	if err := k.layouts(); err != nil {
 		return err
 	}
@@ -42,16 +61,19 @@ func (k *steps) record(t *task) error {
 		}
 		if k.tk.key = string(k.key); k.tk.callsWithin() { // a gate may have such a call begin a command buffer
 			r.calls.Store(true)
-			return k.record(t)
+			return k.attempt(t)
 		}
 		r.keep(k.tk)
+	}
+	if k.tk.checksLate && slices.ContainsFunc(k.old, func(i int) bool { return k.tk.seats[i].written }) {
+		return errKept
 	}
 	return k.replay()
 }
 
 // clear lets go of what the scratch refers to.
 func (k *steps) clear() {
-	k.t, k.tk = nil, nil
+	k.t, k.tk, k.old, k.spare = nil, nil, k.old[:0], false
 	clear(k.in)
 	clear(k.bufs)
 	clear(k.store)
@@ -60,13 +82,19 @@ func (k *steps) clear() {
 // layouts finds how the inputs of a call lie.
 func (k *steps) layouts() error {
 	t := k.t
-	k.in = resize(k.in, t.from)
+	k.in, k.old = resize(k.in, t.from), k.old[:0]
 	for i, v := range t.reads() {
 		o, err := k.rec.operand(v)
 		if err != nil {
 			return err
 		}
-		k.in[i] = layout{View: o.View, spec: o.Spec, filled: v.Node.out[v.Out].filled, writable: k.mayWrite(v, &o)}
+		l := layout{View: o.View, spec: o.Spec, filled: v.Node.out[v.Out].filled, writable: k.mayWrite(v, &o)}
+		if l.writable && v.changing() {
+			if l.writable = !k.spare && k.mayGate(v); l.writable {
+				k.old = append(k.old, i)
+			}
+		}
+		k.in[i] = l
 	}
 	return nil
 }
@@ -82,7 +110,32 @@ func (k *steps) mayWrite(v Value, o *Operand) bool {
 		st.users.Load() != 1 || !t.hasOutput(o.Spec) || !t.readsOnce(v) {
 		return false
 	}
-	return rec.lastRead(v, []int32{t.node.slot}) && st.writable(rec.s) && !v.changing()
+	return rec.lastRead(v, []int32{t.node.slot}) && st.writable(rec.s)
+}
+
+// mayGate reports whether there may be a gate behind which an input may be written over that changes keep. What the
+// call itself may fail by is before it.
+func (k *steps) mayGate(v Value) bool {
+	g := &k.rec.gates
+	g.updating = k.t.node
+	defer func() { g.updating = nil }()
+	ch := v.Node.changes.Load()
+	return ch == nil || !slices.ContainsFunc(ch.old, func(o oldOutput) bool {
+		return o.out == v.Out && !o.change.Over() && !g.mayGate(o.change)
+	})
+}
+
+// gate makes the gates behind which inputs are written over that changes keep.
+func (k *steps) gate() error {
+	g := &k.rec.gates
+	g.updating = k.t.node
+	defer func() { g.updating = nil }()
+	for _, i := range k.old {
+		if v := k.t.in[i]; k.tk.seats[i].written && !(g.maySpend(v) && v.unheld(k.rec.job.proof)) {
+			return errKept
+		}
+	}
+	return nil
 }
 
 // hasOutput reports whether an output of the task has that spec.
@@ -171,7 +224,9 @@ func (k *steps) replay() (err error) {
 	}
 	for i := range tk.units {
 		u := &tk.units[i]
-		if err := k.replayUnit(u); err != nil {
+		if err := k.replayUnit(u); err == errKept {
+			return err
+		} else if err != nil {
 			return u.error(err)
 		}
 		if q.whole != 0 || !q.full() {
@@ -311,6 +366,9 @@ func (k *steps) replayUnit(u *takeUnit) error {
 			}
 		}
 		if int(i) == tk.indivisible {
+			if err := k.gate(); err != nil {
+				return err
+			}
 			q.indivisible()
 		}
 		if err := k.encode(c); err != nil {

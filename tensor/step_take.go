@@ -19,6 +19,7 @@ type take struct {
 	libs   []*metal.Library
 
 	indivisible    int   // the first command that writes to an input's memory: all from there on run, or none
+	checksLate     bool  // something is checked behind that
 	flops, written int64 // as a job counts them
 	bytes          int64 // that the take takes
 
@@ -34,6 +35,7 @@ type seat struct {
 	length  int64
 	origin  metal.Origin
 	store   int32 // whose memory it is, -1: nobody reads it after the call
+	written bool  // it is an input's, and written over
 	checked bool  // something looks at it when the commands have run
 	first   int32 // the commands between which it is needed; first is -1 where it never is
 	last    int32
@@ -74,7 +76,7 @@ type takeCommand struct {
 type takeArg struct {
 	seat   int32
 	offset int64 // in an input's seat behind the first element
-	n      int64 // bytes; toEnd: all that there are
+	n      int64 // bytes; toEnd: all that there are of an input's memory
 	bytes  []byte
 	from   inlineAt // inline bytes of an input, n of them
 	group  int      // bytes of threadgroup memory
@@ -109,7 +111,7 @@ func newTake(d *dry, inputs int) *take {
 	}
 	for buf, b := range d.bufs {
 		if b.input >= 0 {
-			t.seats[b.input].base = b.base
+			t.seats[b.input].base, t.seats[b.input].tail = b.base, b.tail
 			t.numbers[buf] = int32(b.input)
 			t.seats[b.input].length = buf.Len()
 		}
@@ -133,7 +135,7 @@ func (t *take) seatOf(b *metal.Buffer) int32 {
 func (t *take) rangeOf(r metal.Range) takeArg {
 	a := takeArg{seat: t.seatOf(r.Buf), offset: r.Offset, n: r.Bytes}
 	a.offset -= t.seats[a.seat].base
-	if r.Offset+r.Bytes == r.Buf.Len() {
+	if t.seats[a.seat].tail && r.Offset+r.Bytes == r.Buf.Len() {
 		a.n = toEnd
 	}
 	return a
@@ -243,6 +245,7 @@ func (t *take) finish() {
 			}
 			s.last = int32(i)
 			if s.input >= 0 && c.writesTo(k) {
+				s.written = true
 				t.indivisible = min(t.indivisible, i)
 				if s.store >= 0 {
 					t.stores[s.store].taken = true
@@ -269,6 +272,9 @@ func (t *take) finish() {
 			last.end = append(last.end, int32(i))
 		}
 	}
+	t.checksLate = slices.ContainsFunc(t.units, func(u takeUnit) bool {
+		return len(u.checks) > 0 && int(u.last) > t.indivisible
+	})
 	t.measure()
 	t.dry, t.numbers, t.storages = nil, nil, nil
 }
