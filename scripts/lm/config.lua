@@ -17,6 +17,10 @@ for _, name in ipairs{"number", "string", "boolean"} do
 end
 kinds.count = {"an integer that is not negative", function(v) return type(v) == "number" and v >= 0 and v % 1 == 0 end}
 kinds.size = {"a positive integer", function(v) return kinds.count[2](v) and v > 0 end}
+-- a file that asks for more layers is damaged: what is made of each would fill the memory before a weight is missed
+Config.most_layers = 10000
+kinds.layers = {"a positive integer of at most " .. Config.most_layers,
+  function(v) return kinds.size[2](v) and v <= Config.most_layers end}
 kinds.positive = {"a positive number", function(v) return type(v) == "number" and v > 0 end}
 kinds.object = {"an object", function(v) return type(v) == "table" and getmetatable(v) ~= "list" end}
 for name, of in pairs{numbers = "number", counts = "count", strings = "string"} do
@@ -34,6 +38,7 @@ function Config.want(name, v, kind)
   local wanted, fits, of = unpack(kinds[kind])
   if not fits(v) then
     local is = type(v) == "string" and ("is the text %q"):format(v) or "= " .. tostring(v)
+    if v == host.null then is = "is null" end
     if type(v) == "table" then is = getmetatable(v) == "list" and "is a list" or "is an object" end
     if type(v) == "number" and (of or kind == "object") then is = "is a number" end
     fail("%s %s, want %s", name, is, wanted)
@@ -84,8 +89,8 @@ end
 
 -- get is a setting. Where there is none it is what transformers takes for granted in the family; if that is nothing, or
 -- the setting is null, it is the default. It is of a kind: "size" (a positive integer), "count" (an integer from 0 on),
--- "number", "positive", "boolean", "string", "object", or a list, "counts", "numbers" or "strings"; unless it is said,
--- that of the default.
+-- "layers" (a size of at most most_layers), "number", "positive", "boolean", "string", "object", or a list, "counts",
+-- "numbers" or "strings"; unless it is said, that of the default.
 function Config:get(key, default, kind)
   local v = self:said(key, kind or default ~= nil and type(default) or nil)
   if v ~= nil then return v end

@@ -60,7 +60,7 @@ end
 function Decoder.settings(config, eps)
   local c = {
     hidden_size = config:need("hidden_size", "size"), heads = config:need("num_attention_heads", "size"),
-    layers = config:need("num_hidden_layers", "size"), vocab_size = config:need("vocab_size", "size"),
+    layers = config:need("num_hidden_layers", "layers"), vocab_size = config:need("vocab_size", "size"),
     attention_bias = config:get("attention_bias", false), tied = config:get("tie_word_embeddings", false),
   }
   c.eps = config:need(eps or "rms_norm_eps", "number")

@@ -1,5 +1,6 @@
 -- GGUF files, as llama.cpp has them: names of weights and settings become those of transformers.
 local mx = require("mx")
+local most_layers = require("lm.config").most_layers
 
 local gguf = {}
 
@@ -143,10 +144,14 @@ local function config(arch, about, arrays)
     return v
   end
   local heads, hidden = need("attention.head_count"), need("embedding_length")
+  local layers = need("block_count")
+  if type(layers) ~= "number" or layers > most_layers then
+    fail("the GGUF file has %s layers, want at most %d", tostring(layers), most_layers)
+  end
   local first = "model.layers.0.self_attn."
   local size, turned = get("attention.key_length") or hidden / heads, get("rope.dimension_count")
   local out = {
-    model_type = types[arch], hidden_size = hidden, num_hidden_layers = need("block_count"),
+    model_type = types[arch], hidden_size = hidden, num_hidden_layers = layers,
     num_attention_heads = heads, num_key_value_heads = get("attention.head_count_kv") or heads,
     head_dim = size, partial_rotary_factor = turned and turned / size or 1,
     intermediate_size = need("feed_forward_length"),

@@ -85,6 +85,7 @@ refused('layer_types[1] = 3, want text', {layer_types = host.list{"full_attentio
 refused("layer_types has 1 entries for 4 layers", {layer_types = host.list{"full_attention"}})
 refused("no_rope_layers has 1 entries for 4 layers", {no_rope_layers = host.list{1}})
 refused('num_hidden_layers is the text "x", want a positive integer', {num_hidden_layers = "x"})
+refused("num_hidden_layers = 2000000000, want a positive integer of at most 10000", {num_hidden_layers = 2e9})
 refused('rope_parameters.factor is the text "x", want a positive number', {rope_parameters = {rope_type = "linear",
   factor = "x"}})
 refused("rope_parameters.short_factor is a number, want a list", {rope_parameters = {rope_type = "longrope",
@@ -98,6 +99,7 @@ refused("quantization.bits of model.embed_tokens = 0, want a positive integer", 
   {["model.embed_tokens.scales"] = mx.zeros({3})})
 for text, files in pairs{["config.json: it is a number, want an object"] = {["config.json"] = "3"},
   ["config.json: it is a list, want an object"] = {["config.json"] = "[]"},
+  ["config.json: it is null, want an object"] = {["config.json"] = "null"},
   ["weight_map has no file for a"] = {["model.safetensors.index.json"] = '{"weight_map": {"a": 3}}'},
   ["there is no weight_map"] = {["model.safetensors.index.json"] = "3"}} do
   count = count + 1

@@ -154,6 +154,11 @@ n["general.architecture"] = "mamba"
 mx.save_gguf(dir .. "/mamba.gguf", arrays, n)
 ok, why = pcall(lm.load, dir .. "/mamba.gguf")
 assert(not ok and tostring(why):find("general.architecture = mamba of a GGUF file is not built", 1, true), why)
+n["general.architecture"], n["llama.block_count"] = "llama", int(2000000000)
+mx.save_gguf(dir .. "/deep.gguf", arrays, n)
+ok, why = pcall(lm.load, dir .. "/deep.gguf")
+assert(not ok and tostring(why):find("the GGUF file has 2000000000 layers, want at most 10000", 1, true), why)
+n["llama.block_count"] = int(2)
 
 -- Blocks of llama.cpp stay what they are, are saved, and unpacked or packed otherwise where that is asked for.
 local function q8_0(x)
