@@ -210,7 +210,7 @@ func (t *take) addOutput(i int, x *Array) error {
 	case v.buf == nil:
 		var ok bool
 		if o.from, ok = t.dry.inlineOf(v.inline); !ok {
-			o.inline = v.inline
+			o.from.input, o.inline = -1, v.inline
 		}
 	default:
 		at := t.seatOf(v.buf)
