@@ -76,6 +76,28 @@ func TestWhatComesAfterALossRuns(t *testing.T) {
 	require.NoError(t, after.Wait(bg))
 }
 
+// TestWaitingIsNoRun: a command buffer that is stopped while it waits for another one has not run for so long.
+func TestWaitingIsNoRun(t *testing.T) {
+	f := drivertest.NewFake()
+	d := open(t, f, metal.DeviceOptions{})
+	first, after := d.NewCommandBuffer(0, ""), d.NewCommandBuffer(1, "")
+	require.NoError(t, first.Commit())
+	require.NoError(t, after.After(first))
+	x := alloc(t, d, 64)
+	require.NoError(t, after.Encoder().Fill(x.All(), []byte{1}))
+	x.Release()
+	require.NoError(t, after.Commit())
+	const waited = 50 * time.Millisecond
+	time.Sleep(waited)
+	why := errors.New("enough")
+	after.Cancel(why)
+	f.Complete(1, nil)
+	require.ErrorIs(t, after.Wait(bg), why)
+	ran := after.Timing()
+	require.Less(t, ran.End.Sub(ran.Start), waited)
+	f.Complete(0, nil)
+}
+
 // TestManyTurnsTakeNoMemory: two queues that take turns for long do not keep what has ended.
 func TestManyTurnsTakeNoMemory(t *testing.T) {
 	f := drivertest.NewFake().Auto()

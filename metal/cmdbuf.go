@@ -271,6 +271,8 @@ func (cb *CommandBuffer) outcome(r *Result) error {
 	}
 	if !r.Start.IsZero() {
 		cb.timing.Start = r.Start
+	} else if !cb.begun {
+		cb.timing.Start = time.Now() // it has waited, and not run
 	}
 	for i, d := range r.Took {
 		t := CommandTime{Took: d}
