@@ -49,6 +49,7 @@ const lawText = `
 	jit         = metal/jit, metal/jit/...
 	soft        = metal/soft
 	apple       = metal/apple, metal/apple/...
+	ptx         = metal/ptx
 	cuda        = metal/cuda, metal/cuda/...
 	drivers     = metal/drivers
 	drivertest  = metal/drivertest
@@ -78,14 +79,14 @@ const lawText = `
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
-	kir < msl, launch, interp, jit, kerneltest
+	kir < msl, launch, interp, jit, ptx, kerneltest
 	launch < interp, jit
 	interp < jit
 	metal, kir, msl < front
 	prelude < msl, kernelgen
 	metal, kir, launch, front, interp, jit < soft
 	metal, msl, prelude, front < apple
-	metal, kir, launch, front < cuda
+	metal, kir, launch, front, ptx < cuda
 	metal < drivertest
 	metal, soft, apple, cuda < drivers
 	drivers < root, cmd
@@ -134,7 +135,8 @@ const lawText = `
 	msl, kir < interp_test, jit_test, prelude_test
 	prelude, interp, launch < msl_test, jit_test
 	jit < msl_test
-	kerneltest < kir_test, interp_test, jit_test, msl_test, soft_test
+	kerneltest < kir_test, interp_test, jit_test, ptx_test, msl_test, soft_test
+	msl, interp, launch < ptx_test
 	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
@@ -168,11 +170,11 @@ const lawText = `
 	metal, tensor, ops, format, luabind, gopher-lua !< picture, plot
 	metal, kir, msl, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< text
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house
-	cgo !< metal, prelude, kir, msl, interp, jit, soft, apple, cuda, drivers, drivertest, kerneltest
-	metal !< kir, msl, prelude, launch, interp, jit
-	msl, kir, launch, front, interp, jit, soft, apple, cuda !< metal
-	kir, msl, launch, front, interp, jit !< kit, conv, fast, fft, linalg, products, quant, random
-	kir, msl, launch, front, interp, jit !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
+	cgo !< metal, prelude, kir, msl, interp, jit, ptx, soft, apple, cuda, drivers, drivertest, kerneltest
+	metal !< kir, msl, prelude, launch, interp, jit, ptx
+	msl, kir, launch, front, interp, jit, ptx, soft, apple, cuda !< metal
+	kir, msl, launch, front, interp, jit, ptx !< kit, conv, fast, fft, linalg, products, quant, random
+	kir, msl, launch, front, interp, jit, ptx !< kernelgen, tensor, format, ops, grad, compile, luabind, root, cmd, optest
 	conv, fast, fft, linalg, products, quant, random !< ops, grad, compile, tensor, kernelgen, kit
 	ops, grad !< compile, tensor, kernelgen, kit
 	kit, ops, conv, fast, fft, linalg, products, quant, random, rooms, luabind !< sig
@@ -181,5 +183,5 @@ const lawText = `
 	gopher-lua !< root, tensor, kit, ops, grad, compile, metal
 	metal, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< lua51, reach
 	conv, fast, fft, linalg, products, quant, random !< lua51, reach
-	purego !< root, luabind, tensor, metal, soft
+	purego !< root, luabind, tensor, metal, soft, ptx
 `

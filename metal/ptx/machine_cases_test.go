@@ -1,0 +1,52 @@
+package ptx_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/interp"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
+	"github.com/mlxlua/mlxlua/metal/ptx"
+)
+
+// TestMasks executes texts of integers on the machine: lanes that meet where they must, with the masks that they must
+// have, and write what the interpreter writes.
+func TestMasks(t *testing.T) {
+	n, ran := 0, 0
+	for _, c := range append(append(append(groupCases(), endingCases()...), atomicCases()...), builtinCases()...) {
+		if strings.Contains(c.name, "f16") || strings.Contains(c.name, "f32") {
+			continue
+		}
+		if n++; !*all && strings.HasPrefix(c.name, "group") && n%5 != 0 {
+			continue
+		}
+		ran++
+		for _, sm := range []int{75, 90} {
+			text, err := ptx.Print(c.k, ptx.Options{SM: sm})
+			require.NoError(t, err)
+			l := c.launch
+			l.Buffers = [][]byte{l.Buffers[0], bytes.Clone(l.Buffers[1])}
+			a := ptx.Arguments{Grid: l.Grid, Threadgroup: l.Threadgroup, Addresses: []uint64{3 << 32, 4 << 32},
+				Lengths: []uint64{uint64(len(l.Buffers[0])), uint64(len(l.Buffers[1]))}, Inline: make([][]byte, 2)}
+			args, err := a.Bytes(&text.Layout)
+			require.NoError(t, err)
+			got := bytes.Clone(l.Buffers[1])
+			err = newMachine(text.String()).run(args, [][]byte{l.Buffers[0], got}, ptx.Blocks(l.Grid, l.Threadgroup),
+				ptx.Block(l.Threadgroup), text.Layout.Shared(&a))
+			require.NoError(t, err, "%s\n%s", c.name, text)
+			p, err := interp.Prepare(c.k, nil)
+			require.NoError(t, err)
+			require.NoError(t, kerneltest.Run(p.NewRun, l, 1))
+			for at := 0; at < len(got); at += 8 {
+				if !bytes.Equal(l.Buffers[1][at:at+8], got[at:at+8]) {
+					t.Fatalf("%s for sm_%d: thread %d writes %x as word %d, the interpreter %x", c.name, sm, at/8%threads,
+						got[at:at+8], at/8/threads, l.Buffers[1][at:at+8])
+				}
+			}
+		}
+	}
+	require.Greater(t, ran, 30)
+}
