@@ -38,9 +38,9 @@ var problems = []problem{
 		Flip: true}},
 	{[]int{2, 36, 30, 5}, []int{17, 12, 10, 5}, conv.Options{Stride: []int{12, 10}, Groups: 1}}, // patches
 	{[]int{2, 32, 40, 3}, []int{9, 8, 10, 3}, conv.Options{Stride: []int{8, 10}, Groups: 1, Flip: true}},
-	{[]int{70, 11, 9, 33}, []int{33, 3, 2, 1}, conv.Options{Groups: 33}}, // more examples than places: depth comes last
-	{[]int{2, 21, 23, 40}, []int{8, 3, 3, 40}, conv.Options{Stride: []int{2, 3}, KernelDilation: []int{2, 1}, Groups: 1}},
-	{[]int{1, 4, 5, 500}, []int{40, 3, 3, 500}, conv.Options{PaddingLow: []int{1}, PaddingHigh: []int{1}, Groups: 1}},
+	{[]int{70, 8, 11, 33}, []int{33, 2, 1, 1}, conv.Options{Groups: 33}}, // more examples than places: depth comes last
+	{[]int{1, 9, 10, 40}, []int{8, 3, 3, 40}, conv.Options{Stride: []int{2, 3}, KernelDilation: []int{2, 1}, Groups: 1}},
+	{[]int{1, 3, 4, 500}, []int{5, 3, 3, 500}, conv.Options{Groups: 1}}, // it is cut into parts itself
 	{[]int{1, 9, 3}, []int{4, 3, 3}, conv.Options{PaddingLow: []int{-2}, PaddingHigh: []int{-1}, Groups: 1}},
 }
 
@@ -102,7 +102,10 @@ func TestWays(t *testing.T) {
 	optest.Open(t)
 	used := map[string]int{}
 	for i, p := range problems {
-		for _, d := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16, tensor.Complex64} {
+		for k, d := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16, tensor.Complex64} {
+			if testing.Short() && (i+k)%4 != 0 {
+				continue
+			}
 			what := fmt.Sprintf("problem %d, %v", i, d)
 			undo := conv.Direct()
 			want := p.results(t, d)
@@ -127,6 +130,9 @@ func TestWays(t *testing.T) {
 			}
 		}
 	}
+	if testing.Short() {
+		return
+	}
 	require.Len(t, used, 1+2*conv.TileShapes)
 	for name, n := range used {
 		require.Positive(t, n, name)
@@ -138,6 +144,9 @@ func TestWays(t *testing.T) {
 func TestPlain(t *testing.T) {
 	brief.OnlyValues(t)
 	for i, p := range problems {
+		if optest.Spared(i) {
+			continue
+		}
 		optest.AsPlain(t, func(c *tensor.Ctx) map[string]*tensor.Array {
 			y := conv.ConvGeneral(optest.Noise(tensor.Float32, p.x...), optest.Noise(tensor.Float32, p.w...), p.o, c)
 			return map[string]*tensor.Array{fmt.Sprint("problem ", i): y}
