@@ -12,12 +12,12 @@ import (
 	"github.com/mlxlua/mlxlua/metal/ptx"
 )
 
-// TestMasks executes texts of integers on the machine: lanes that meet where they must, with the masks that they must
+// TestMasks executes texts on the machine: lanes that meet where they must, with the masks that they must
 // have, and write what the interpreter writes.
 func TestMasks(t *testing.T) {
 	n, ran := 0, 0
 	for _, c := range append(append(append(groupCases(), endingCases()...), atomicCases()...), builtinCases()...) {
-		if strings.Contains(c.name, "f16") || strings.Contains(c.name, "f32") {
+		if c.name == "atomic f32" { // the machine has no atomic operations on floats
 			continue
 		}
 		if n++; !*all && strings.HasPrefix(c.name, "group") && n%5 != 0 {

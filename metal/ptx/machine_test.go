@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
 // machine executes a text as the PTX manual says, for what the printer prints of integers, memory and lanes: each
@@ -436,6 +438,15 @@ func arithmeticOf(op, typ string, a, b uint64) (uint64, error) {
 	return a & mask, nil
 }
 
+// floatType is the type of that name, Void if it is no float type.
+func floatType(name string) kir.Type {
+	return map[string]kir.Type{"f16": kir.F16, "bf16": kir.BF16, "f32": kir.F32}[name]
+}
+
+// floatOps are what the machine does with floats, which is not what it is there to judge.
+var floatOps = map[string]kir.Op{"add": kir.Add, "mul": kir.Mul, "min": kir.Min, "max": kir.Max, "neu": kir.Ne,
+	"eq": kir.Eq, "lt": kir.Lt}
+
 func b2u(b bool) uint64 {
 	if b {
 		return 1
@@ -460,6 +471,11 @@ func (m *machine) compute(t *thread, in ptxInstr) (err error) {
 	case "cvta":
 		set(v(1))
 	case "cvt":
+		if to, from := floatType(in.op[len(in.op)-2]), floatType(typ); to != kir.Void && from != kir.Void {
+			x, _ := kir.Eval(kir.Convert, to, from, v(1))
+			set(x)
+			return nil
+		}
 		to, from := 8*uint(size(in.op[1])), 8*uint(size(typ))
 		x := v(1) << (64 - from)
 		if x >>= 64 - from; typ[0] == 's' {
@@ -488,14 +504,23 @@ func (m *machine) compute(t *thread, in ptxInstr) (err error) {
 		set(x)
 	case "setp":
 		var x uint64
+		if typ == "f32" {
+			x, _ = kir.Eval(floatOps[in.op[1]], kir.Bool, kir.F32, v(1), v(2))
+			set(x)
+			return nil
+		}
 		x, err = arithmeticOf(in.op[1], typ, v(1), v(2))
 		set(x)
 	default:
 		if typ == "pred" {
 			typ = "b8"
 		}
-		if typ == "f32" {
-			return fmt.Errorf("the machine has no floats")
+		if f := floatType(typ); f != kir.Void {
+			x, ok := kir.Eval(floatOps[in.op[0]], f, f, v(1), v(2))
+			if set(x); !ok {
+				return fmt.Errorf("the machine has no %s", in.text)
+			}
+			return nil
 		}
 		var x uint64
 		x, err = arithmeticOf(in.op[0], typ, v(1), v(2))
