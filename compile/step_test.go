@@ -351,3 +351,21 @@ func TestStepsInLargerBuffers(t *testing.T) {
 	}
 	require.Contains(t, recorded(fn), "recorded: 3 calls")
 }
+
+// TestStepsInvariant: a call made under SetBatchInvariant has its order of sums, whatever calls before it had.
+func TestStepsInvariant(t *testing.T) {
+	optest.Open(t)
+	product := func(in []*array) *array { return ops.Add(ops.Matmul(in[0], in[1]), num(1)) }
+	fn, _ := counted(compile.Options{}, product)
+	w := ops.Reshape(square(512, 0.2), tensor.Sizes(4096, 64))
+	x := ops.Reshape(square(512, 0.7), tensor.Sizes(64, 4096))
+	var of [2][]byte
+	for i := range 6 {
+		before := tensor.SetBatchInvariant(i%2 == 1)
+		want, got := product(arrays{x, w}), call(t, fn, x, w)
+		tensor.SetBatchInvariant(before)
+		of[i%2] = bytesOf(t, want)
+		require.Equal(t, of[i%2], bytesOf(t, got), "call %d", i)
+	}
+	require.NotEqual(t, of[0], of[1], "the switch makes no difference here")
+}

@@ -128,9 +128,10 @@ func (d *dry) standIn(s *Stream, i int, l *layout) *Array {
 // errNoTake is why there is no take of a graph whose calls cannot be recorded.
 var errNoTake = errors.New("BUG: a call of a compiled function cannot be recorded")
 
-// capture makes a take of the recording: of the outputs that are needed, for inputs that lie in these ways. The
-// recorder of the stream is in the middle of a segment, which does not notice.
-func (r *Recording) capture(of *recorder, in []layout, need []bool) (t *take, err error) {
+// capture makes a take of the recording: of the outputs that are needed, for inputs that lie in these ways, with the
+// order of sums of a call that is alike or not (see SetBatchInvariant). The recorder of the stream is in the middle of
+// a segment, which does not notice.
+func (r *Recording) capture(of *recorder, in []layout, need []bool, alike bool) (t *take, err error) {
 	rec := &recorder{}
 	rec.init(of.s)
 	rec.texts = of.texts
@@ -171,7 +172,7 @@ func (r *Recording) capture(of *recorder, in []layout, need []bool) (t *take, er
 	for i, x := range outs {
 		if need[i] {
 			x.node.out[x.out].asked = true
-			seg.gather(x.node)
+			seg.gather(x.node, alike)
 		}
 	}
 	t, err = rec.take(seg, outs, need, len(in))
@@ -182,8 +183,9 @@ func (r *Recording) capture(of *recorder, in []layout, need []bool) (t *take, er
 	return t, err
 }
 
-// gather makes tasks of a node and of what it reads, inputs first, as claiming does.
-func (seg *segment) gather(root *Node) {
+// gather makes tasks of a node and of what it reads, inputs first, as claiming does. Where alike is set, they were
+// built under SetBatchInvariant.
+func (seg *segment) gather(root *Node, alike bool) {
 	type frame struct {
 		n    *Node
 		next int
@@ -192,6 +194,7 @@ func (seg *segment) gather(root *Node) {
 	for next := root; ; {
 		if next != nil && next.now() == Lazy {
 			next.state.Store(int32(Scheduled))
+			next.alike = next.alike || alike
 			frames = append(frames, frame{n: next})
 		}
 		if len(frames) == 0 {

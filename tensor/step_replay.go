@@ -52,11 +52,11 @@ func (k *steps) attempt(t *task) error {
 		return err
 	}
 	k.needed()
-	k.key = r.appendKey(k.key[:0], k.in, k.need)
+	k.key = r.appendKey(k.key[:0], k.in, k.need, t.node.alike)
 	k.tk = r.find(k.key, rec.s)
 	if k.tk == nil || !rec.dev.UseLibraries(k.tk.libs, rec.job.proof.holder.Libraries()) {
 		var err error
-		if k.tk, err = r.capture(rec, k.in, k.need); err != nil {
+		if k.tk, err = r.capture(rec, k.in, k.need, t.node.alike); err != nil {
 			return err
 		}
 		if k.tk.key = string(k.key); k.tk.callsWithin() { // a gate may have such a call begin a command buffer
@@ -164,7 +164,7 @@ func (k *steps) needed() {
 }
 
 // appendKey appends what a take depends on beside the stream.
-func (r *Recording) appendKey(key []byte, in []layout, need []bool) []byte {
+func (r *Recording) appendKey(key []byte, in []layout, need []bool, alike bool) []byte {
 	flag := func(b bool) {
 		if b {
 			key = append(key, 1)
@@ -173,6 +173,7 @@ func (r *Recording) appendKey(key []byte, in []layout, need []bool) []byte {
 		}
 	}
 	flag(fuse.Load())
+	flag(alike)
 	for _, n := range need {
 		flag(n)
 	}
