@@ -74,7 +74,7 @@ func openTokenizer(s *State) hostFunction {
 				return 0
 			},
 		} {
-			t.RawSetString(name, s.Func(f, lua.LString("lm.tokenizer."+name), weight))
+			t.RawSetString(name, s.Func(f, weight, lua.LString("lm.tokenizer."+name)))
 		}
 		return t, nil
 	})

@@ -87,7 +87,7 @@ func (k *maker) closure(f lua.LGFunction, upvalues []lua.LValue) *lua.LFunction 
 	return k.s.L.NewClosure(f, upvalues...)
 }
 
-// Weight is a value of Go's that a function holds and that takes so many bytes. An upvalue behind the others tells it:
+// Weight is a value of Go's that a function holds and that takes so many bytes. One of its upvalues tells it:
 // see Weigh.
 type Weight int64
 
