@@ -55,14 +55,17 @@ var changes struct {
 }
 
 // NewChange notes that new arrays take the place of old ones that h holds, which are kept until the new ones are known
-// not to fail. It is nil if there is nothing to keep: arrays of a trace are not.
+// not to fail. It is nil if there is nothing to keep: arrays of a trace are not, and new ones that are there do not
+// fail.
 func NewChange(h *Holder, old, new []*Array) *Change {
 	c := &Change{holder: h, made: nodeIDs.Load()}
 	for _, x := range new {
 		if Traced(x) {
 			return nil
 		}
-		c.new = append(c.new, x.Value())
+		if v := x.Value(); v.Node.now() != Ready { // else it was moved from elsewhere
+			c.new = append(c.new, v)
+		}
 	}
 	for _, x := range old {
 		if v := x.Value(); x.owned.Load() != ended && x.freed.Load() == nil && !Traced(x) {

@@ -234,6 +234,17 @@ func TestWhatCannotFailKeepsNothing(t *testing.T) {
 	}
 }
 
+// TestMovedValuesAreNotComputed: an array that only stands in another place does not make it seem as if somebody had
+// asked for the step's new ones.
+func TestMovedValuesAreNotComputed(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{})
+	x, moved := neg(iota(5000)), neg(iota(3))
+	eval(t, x, moved)
+	c := changed(x, moved, neg(x))
+	settled, _ := c.Settled()
+	require.False(t, settled)
+}
+
 // TestUndoingWaits: while commands under way may write over old values, nothing is given back, and what they compute is
 // computed anew from then on.
 func TestUndoingWaits(t *testing.T) {
