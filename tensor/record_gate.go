@@ -142,13 +142,14 @@ func (g *gates) mayGate(c *Change) bool {
 
 // known reports whether a gate knows how a node ends: it has, or what it may fail by is recorded on this stream.
 func (g *gates) known(n *Node) bool {
-	if n.now() == Ready || n == g.updating {
+	s := n.now() // which changes meanwhile
+	if s == Ready || n == g.updating {
 		return true
 	}
 	n.mu.Lock()
 	seg := n.seg
 	n.mu.Unlock()
-	if n.now() != Scheduled || n.runs != g.rec.s || seg == nil || seg.job != g.rec.job && n.op.partial {
+	if s != Scheduled || n.runs != g.rec.s || seg == nil || seg.job != g.rec.job && n.op.partial {
 		return false // a gate looks at no fault of another job's
 	}
 	return seg.tasks == nil || seg == g.rec.seg && seg.tasks[n.slot].node == nil
