@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/compile"
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -368,4 +369,30 @@ func TestStepsInvariant(t *testing.T) {
 		require.Equal(t, of[i%2], bytesOf(t, got), "call %d", i)
 	}
 	require.NotEqual(t, of[0], of[1], "the switch makes no difference here")
+}
+
+// TestStepsShortOfMemory: a call that memory does not hold says which op asked for it, and is right when there is more;
+// collections in between change nothing.
+func TestStepsShortOfMemory(t *testing.T) {
+	optest.Open(t)
+	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	fn, _ := counted(compile.Options{}, chained)
+	x, y := square(512, 0.3), square(512, 0.6)
+	want := bytesOf(t, chained(arrays{x, y}))
+	for i := range 6 {
+		dev.Collect(context.Background())
+		z := call(t, fn, x, y)
+		if i > 1 {
+			dev.ClearCache()
+			before := dev.SetMemoryLimit(dev.Memory().Active + 256<<10)
+			_, err := z.Bytes(context.Background())
+			dev.SetMemoryLimit(before)
+			require.ErrorIs(t, err, metal.ErrNoMemory)
+			require.Regexp(t, `^\[(matmul|compiled)\] .*\(step_test.go:\d+\)$`, err.Error())
+			require.Equal(t, tensor.Lazy, z.State())
+		}
+		require.Equal(t, want, bytesOf(t, z))
+	}
+	require.Contains(t, recorded(fn), "recorded: 5 calls")
 }

@@ -11,7 +11,7 @@ const (
 // leadIndices puts what computes indices first, where that is little, while a change is under way: then they can be
 // checked ahead of what writes over old values (see Rules.CheckIndices), wherever the calls are that use them.
 func (p *plan) leadIndices(seg *segment) {
-	if changes.n.Load() == 0 || p.single || len(p.units) < 2 {
+	if changes.n.Load() == 0 && !p.lead || p.single || len(p.units) < 2 {
 		return
 	}
 	o := &p.order

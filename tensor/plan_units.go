@@ -42,6 +42,7 @@ type plan struct {
 	step    []int32 // the member's place in the kernel that is being recorded: notMember if it is none of its members
 	seen    []Value // of exact
 	order   order
+	lead    bool // what computes indices comes first also where no change is under way
 }
 
 // notMember is the place of slots outside of the unit that is being recorded.

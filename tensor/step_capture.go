@@ -175,7 +175,7 @@ func (r *Recording) capture(of *recorder, in []layout, need []bool, alike bool) 
 			seg.gather(x.node, alike)
 		}
 	}
-	t, err = rec.take(seg, outs, need, len(in))
+	t, err = rec.take(seg, outs, need, len(in), r.ahead.Load())
 	runtime.KeepAlive(outs)
 	if err == nil {
 		t.stream = of.s
@@ -213,11 +213,12 @@ func (seg *segment) gather(root *Node, alike bool) {
 	}
 }
 
-// take plans and records a segment of which nothing is to run.
-func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int) (t *take, err error) {
+// take plans and records a segment of which nothing is to run. Ahead says that indices are checked as soon as they are
+// there, wherever the calls are that use them.
+func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int, ahead bool) (t *take, err error) {
 	rec.beginSegment(seg)
 	p := &rec.plan
-	p.fuse = fuse.Load()
+	p.fuse, p.lead = fuse.Load(), ahead
 	p.countReaders(seg)
 	rec.findLive()
 	p.makeUnits(seg)
@@ -231,6 +232,10 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int) 
 	t = newTake(rec.dry, inputs)
 	for _, u := range p.units {
 		root := seg.tasks[u.root].node
+		if early := p.order.early; ahead && (len(early) != len(seg.tasks) || !early[u.root]) {
+			ahead = false
+			t.checkAll(rec, batch)
+		}
 		from, checks := enc.Len(), len(batch.checks)
 		rec.recordUnit(u)
 		if err := root.failure(); err != nil {
@@ -254,4 +259,23 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int) 
 	t.flops, t.written = seg.job.flops.Load(), seg.job.bytes.Load()
 	t.finish()
 	return t, nil
+}
+
+// checkAll checks the indices that are there of calls that are recorded later.
+func (t *take) checkAll(rec *recorder, batch *batch) {
+	enc := batch.cb.Encoder()
+	for i := range rec.seg.tasks {
+		n := rec.seg.tasks[i].node
+		if n == nil || !rec.gates.checkable(n) {
+			continue
+		}
+		from, checks := enc.Len(), len(batch.checks)
+		rec.batcher.op, rec.batcher.place = n.op, n.Place()
+		if rec.gates.checkAhead(n) {
+			t.addUnit(n, batch.cb.Commands()[from:], batch.checks[checks:])
+			t.ahead = append(t.ahead, n)
+		}
+		rec.memory.giveBack()
+		rec.kernel.begin()
+	}
 }

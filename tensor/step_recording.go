@@ -21,6 +21,7 @@ type Recording struct {
 	starts []int // by output: the node's input that it starts as a copy of, or -1
 	fails  bool  // a call may fail, though it was right: it checks indices
 	build  StepBuilder
+	ahead  atomic.Bool // indices are checked before what writes over inputs
 	calls  atomic.Bool // a library's routine computes something: no input is written over
 
 	mu    sync.Mutex

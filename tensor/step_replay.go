@@ -56,7 +56,11 @@ func (k *steps) attempt(t *task) error {
 	k.tk = r.find(k.key, rec.s)
 	if k.tk == nil || !rec.dev.UseLibraries(k.tk.libs, rec.job.proof.holder.Libraries()) {
 		var err error
-		if k.tk, err = r.capture(rec, k.in, k.need, t.node.alike); err != nil {
+		k.tk, err = r.capture(rec, k.in, k.need, t.node.alike)
+		if err == nil && k.late() && !r.ahead.Swap(true) {
+			k.tk, err = r.capture(rec, k.in, k.need, t.node.alike)
+		}
+		if err != nil {
 			return err
 		}
 		if k.tk.key = string(k.key); k.tk.callsWithin() { // a gate may have such a call begin a command buffer
@@ -65,10 +69,15 @@ func (k *steps) attempt(t *task) error {
 		}
 		r.keep(k.tk)
 	}
-	if k.tk.checksLate && slices.ContainsFunc(k.old, func(i int) bool { return k.tk.seats[i].written }) {
+	if k.late() {
 		return errKept
 	}
 	return k.replay()
+}
+
+// late reports whether the take writes over what a change keeps before all is checked.
+func (k *steps) late() bool {
+	return k.tk.checksLate && slices.ContainsFunc(k.old, func(i int) bool { return k.tk.seats[i].written })
 }
 
 // clear lets go of what the scratch refers to.

@@ -25,6 +25,7 @@ type take struct {
 
 	// While it is made:
 	dry      *dry
+	ahead    []*Node // whose indices were checked before
 	numbers  map[*metal.Buffer]int32
 	storages map[*storage]int32
 }
@@ -50,6 +51,7 @@ type takeUnit struct {
 	place       Place
 	first, last int32
 	checks      []takeCheck
+	again       bool // what they check was checked before
 }
 
 // takeCheck is a check of a result when the commands have run.
@@ -159,7 +161,8 @@ func (t *take) argOf(arg *metal.Arg) takeArg {
 
 // addUnit adds the commands of a unit, and its checks.
 func (t *take) addUnit(root *Node, cmds []metal.Command, checks []*check) {
-	u := takeUnit{op: root.op, place: root.Place(), first: int32(len(t.cmds))}
+	u := takeUnit{op: root.op, place: root.Place(), first: int32(len(t.cmds)),
+		again: slices.Contains(t.ahead, root)}
 	for i := range cmds {
 		c := &cmds[i]
 		if c.Kind == metal.CmdBarrier { // an encoder puts them where they are due
@@ -273,10 +276,10 @@ func (t *take) finish() {
 		}
 	}
 	t.checksLate = slices.ContainsFunc(t.units, func(u takeUnit) bool {
-		return len(u.checks) > 0 && int(u.last) > t.indivisible
+		return len(u.checks) > 0 && !u.again && int(u.last) > t.indivisible
 	})
 	t.measure()
-	t.dry, t.numbers, t.storages = nil, nil, nil
+	t.dry, t.ahead, t.numbers, t.storages = nil, nil, nil, nil
 }
 
 // writesTo reports whether a command writes to what its k-th argument is bound to.
