@@ -210,23 +210,30 @@ func (log *changes) rollBack(s *State) {
 	if len(log.list) == 0 || len(log.lent) > 0 || s.looks.tracing > 0 || len(s.transforming) > 0 {
 		return
 	}
-	ctx := s.Context()
-	var first uint64 // of what has failed
-	bad := slices.IndexFunc(log.list, func(c *stateChange) bool {
-		failed, since := c.of.Failed(ctx)
-		first = since
-		return failed
-	})
-	if bad < 0 {
+	ctx, bad := s.Context(), len(log.list)
+	for {
+		var first uint64 // of what has failed
+		from := slices.IndexFunc(log.list[:bad], func(c *stateChange) bool {
+			failed, since := c.of.Failed(ctx)
+			first = since
+			return failed
+		})
+		if from < 0 {
+			break
+		}
+		for from > 0 && log.list[from-1].of.Made() >= first { // the same step's
+			from--
+		}
+		// What is stopped with them may have failed on the way, for an earlier call.
+		if slices.ContainsFunc(log.list[from:bad], func(c *stateChange) bool { return !c.of.Stop(ctx) }) {
+			return // the next error finds it so
+		}
+		bad = from
+	}
+	if bad == len(log.list) {
 		return
 	}
-	for bad > 0 && log.list[bad-1].of.Made() >= first { // the same step's
-		bad--
-	}
 	undone := log.list[bad:]
-	if slices.ContainsFunc(undone, func(c *stateChange) bool { return !c.of.Stop(ctx) }) {
-		return // the next error finds it so
-	}
 	log.list = log.list[:bad:bad]
 	written := map[place]bool{} // by those calls, and nobody since
 	for _, c := range slices.Backward(undone) {
@@ -254,7 +261,7 @@ func (c *stateChange) restore(s *State, old []*tensor.Array, written map[place]b
 	for _, e := range slices.Backward(c.entries) {
 		at, was := place{e.table, e.key}, e.was
 		if e.table != nil && !written[at] {
-			if !unchanged(e.table.RawGet(e.key), e.now) {
+			if !e.stands() {
 				continue
 			}
 			written[at] = true
@@ -273,6 +280,15 @@ func (c *stateChange) restore(s *State, old []*tensor.Array, written map[place]b
 			s.random.Set(was.(*lua.LUserData).Value.(*tensor.Array))
 		}
 	}
+}
+
+// stands reports whether what the call wrote is still there: also where a later call had written over it that has been
+// undone since, which makes a handle of its own.
+func (e *changedEntry) stands() bool {
+	there := e.table.RawGet(e.key)
+	x, ok := array(there)
+	y, both := array(e.now)
+	return unchanged(there, e.now) || ok && both && x.Value() == y.Value()
 }
 
 // snapshot is tables as they are before a function that may write into them.

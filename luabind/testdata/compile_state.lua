@@ -343,3 +343,28 @@ do
     held = x
   end, {outputs = stats}), x)
 end
+-- of two calls that fail, the later one may be found out first: then the earlier one is undone as well
+do
+  local good = mx.arange(64)
+  local bad = mx.concatenate({mx.arange(63), mx.array({64}, mx.int32)})
+  local other = mx.new_stream(mx.default_device())
+  mx.eval(good, bad)
+  for _ = 1, 20 do
+    local state = {a = mx.zeros({64, 64}), b = mx.zeros({64, 64}), n = mx.array(0)}
+    mx.eval(state)
+    local step = mx.compile(function(i)
+      state.a, state.n = state.a + 1, state.n + 1
+      local row = mx.take(state.a, i, {axis = 0})
+      state.b = state.b + mx.matmul(mx.ones({64, 64}), row) * 0 + 1
+      return mx.sum(row)
+    end, {inputs = {state}, outputs = {state}})
+    step(bad)
+    local l
+    mx.stream(other, function() l = step(bad) end)
+    assert(not pcall(mx.eval, l))
+    pcall(mx.eval, state)
+    mx.eval(state)
+    local a, b, n = mx.max(state.a):item(), mx.max(state.b):item(), state.n:item()
+    assert(a == 0 and b == 0 and n == 0, a .. " " .. b .. " " .. n)
+  end
+end
