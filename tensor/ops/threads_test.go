@@ -219,3 +219,23 @@ func TestThreadsDoNotMatter(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnedValidated: small matrices times transposed ones read nothing that was not written.
+func TestTurnedValidated(t *testing.T) {
+	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
+	optest.Open(t)
+	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{Validate: true})
+	require.NoError(t, err)
+	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	tensor.SetDevice(dev)
+	defer func() {
+		tensor.SetDevice(before)
+		require.NoError(t, dev.Close())
+	}()
+	for _, n := range [][2]int{{2, 3}, {3, 33}, {7, 16}, {33, 5}, {40, 47}} {
+		x := optest.Noise(tensor.Float32, n[0], n[1])
+		_, err := ops.Matmul(x, ops.SwapAxes(x, -1, -2)).Bytes(t.Context())
+		require.NoError(t, err, "%v", n)
+	}
+}

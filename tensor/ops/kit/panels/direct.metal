@@ -32,15 +32,21 @@ typedef const threadgroup ACC* Columns;
 #define B_STEP SPAN
 #define GROUPS 1
 
-// Lays 32 columns of b out, so that neighbours are neighbours along them; square is room for SPAN places of each.
+// Lays 32 columns of b out, so that neighbours are neighbours along them; square is room for SPAN places of each. Zeros
+// stand for what is past the end, which nobody uses.
 inline void turn(threadgroup ACC* to, threadgroup ACC* square, const device T* y, constant Direct& m, uint lane) {
+    for (uint c = m.cols; c < SPAN; c++) {
+        square[c * (SPAN + 1) + lane] = ZERO;
+    }
     for (uint start = 0; start < m.depth; start += SPAN) {
         uint places = min(m.depth - start, SPAN);
         const device T* from = y;
         for (uint c = 0; c < min(m.cols, SPAN); c++) {
+            ACC v = ZERO;
             if (lane < places) {
-                square[c * (SPAN + 1) + lane] = ACC(from[long(lane) * m.b_depth]);
+                v = ACC(from[long(lane) * m.b_depth]);
             }
+            square[c * (SPAN + 1) + lane] = v;
             from += m.b_col;
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
