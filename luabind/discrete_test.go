@@ -13,7 +13,8 @@ import (
 
 // copies are what an example, with arguments that make it short, brings to a device with memory of its own and back.
 // Writes are arrays that scripts make of tables and files, where that is more than goes along with a command; reads are
-// what scripts print and decide by, and what checks of indices have found.
+// what scripts print and decide by, and what checks of indices have found. How many evaluations begin while the step
+// before may fail, each of which writes a word, depends on time: writes are at most that many.
 var copies = map[string]struct {
 	args          []string
 	reads, writes int
@@ -62,8 +63,9 @@ func TestCopiesOfExamples(t *testing.T) {
 				require.NoError(t, err)
 			}
 			got := drv.Transfers()
-			require.Equal(t, [3]int{want.reads, want.writes, 0}, [3]int{got.Reads, got.Writes, got.Peers},
-				"reads, writes, copies of other devices: %+v", got)
+			require.Equal(t, want.reads, got.Reads, "%+v", got)
+			require.LessOrEqual(t, got.Writes, want.writes, "%+v", got)
+			require.Zero(t, got.Peers, "%+v", got)
 		})
 	}
 }
