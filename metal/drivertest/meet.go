@@ -35,6 +35,7 @@ func caseMeet(b *bench) {
 	const n, rounds = 3000, 90
 	x, out := b.zeros(n), b.zeros(n)
 	var last *metal.CommandBuffer
+	var all []*metal.CommandBuffer
 	var want uint32
 	for i := range rounds {
 		cb := b.on(i%3, nil)
@@ -47,10 +48,13 @@ func caseMeet(b *bench) {
 			must.NoError(b.t, cb.Encoder().Copy(out.All(), x.All()))
 		}
 		must.NoError(b.t, cb.Commit())
-		last = cb
+		last, all = cb, append(all, cb)
 	}
 	x.Release()
 	must.NoError(b.t, last.Wait(bg))
+	for _, cb := range all { // they have run, and may be letting go of x just now
+		must.NoError(b.t, cb.Wait(bg))
+	}
 	must.Equal(b.t, slices.Repeat([]uint32{want}, n), b.read(out))
 	must.True(b.t, !x.Live(), "it is held")
 	out.Release()
