@@ -119,6 +119,11 @@ var attacks = []attack{
 		return tostring(mx.broadcast_to(mx.ones({1}), t))`, limit},
 	{"a print of many empty dimensions", `local t = {} for i = 1, 30 do t[i] = 2 end t[31] = 0
 		return tostring(mx.zeros(t))`, limit},
+	{"an endless loop whose error is returned", `return pcall(function() while true do end end)`, limit},
+	{"an endless loop whose error a handler returns", `return xpcall(function() while true do end end, print)`, limit},
+	{"an endless loop in a returned coroutine",
+		`return coroutine.resume(coroutine.create(function() while true do end end))`, limit},
+	{"an endless reader", `return load(function() while true do end end)`, limit},
 	{"a long text in pieces", `local n = 0 return load(function() n = n + 1 return " x = 1 " end)`, limit},
 	{"a deep text", `return loadstring("return " .. ("("):rep(3e5) .. "1")()`, ""},
 	{"deep blocks", `return loadstring(("do "):rep(1e5) .. ("end "):rep(1e5))()`, ""},

@@ -217,7 +217,7 @@ func TestEveryKindCounts(t *testing.T) {
 			t.Logf("%d MiB in %v: %v", grown>>20, time.Since(begun).Round(time.Millisecond), err)
 			require.ErrorIs(t, err, ErrLimit)
 			require.Less(t, grown, int64(limit+beside))
-			if *kindsFor >= 10*time.Second && name != "parts" && name != "tracebacks" { // parts of one text; they take longer
+			if *kindsFor >= 10*time.Second && name != "parts" { // which are parts of one text
 				require.ErrorContains(t, err, "the script's memory is full")
 			}
 		})

@@ -179,6 +179,9 @@ func (s *State) Call(ctx context.Context, fn lua.LValue, args ...lua.LValue) (ou
 	s.looks.give(fn)
 	s.looks.give(args...)
 	out, err = s.Protect(s.tracer, fn, args...)
+	if err == nil && ctx.Err() != nil { // a script may have caught that, and returned before its next instruction
+		err = context.Cause(ctx)
+	}
 	err = settle(ctx, s, err)
 	s.looks.give(out...)
 	s.looks.give(lua51.Raised(err))

@@ -7,9 +7,9 @@ var batchInvariant atomic.Bool
 
 // SetBatchInvariant says whether products that are built from now on without a Holder add up in one order for any
 // number of rows: matrix products, gathered and packed ones, and attention. Then a row of a result has the same bytes
-// alone and in any batch, which a server needs that computes several users' rows at once. Convolutions have one order
-// in any case. Otherwise the order is one
+// alone and in any batch, which a server needs that computes several users' rows at once. Otherwise the order is one
 // for few rows, which reads the matrix where it lies, and another one for many, which are several times as fast.
+// Convolutions have one order in any case.
 // It counts when a product is built, not when that is computed: a compiled function's products are built both when it
 // is traced and at each call, and either is enough. It returns what was said before.
 func SetBatchInvariant(on bool) (before bool) { return batchInvariant.Swap(on) }

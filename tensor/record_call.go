@@ -29,10 +29,15 @@ func (r *Run) Call(routine metal.Routine, reads, writes []Operand) (done bool, e
 			ranges[i] = append(ranges[i], metal.Range{Buf: o.buf, Offset: o.OffsetBytes + low, Bytes: high - low})
 		}
 	}
-	err = q.encoder(r.node.op.name).Call(routine, ranges[0], ranges[1])
-	if errors.Is(err, metal.ErrGateBegins) {
+	return true, q.call(r.node.op.name, routine, ranges[0], ranges[1])
+}
+
+// call encodes a call of a routine, in a new batch where a gate asks for that and no Unit lies across the two.
+func (q *batcher) call(label string, routine metal.Routine, reads, writes []metal.Range) error {
+	err := q.encoder(label).Call(routine, reads, writes)
+	if errors.Is(err, metal.ErrGateBegins) && q.whole == 0 {
 		q.commit(false)
-		err = q.encoder(r.node.op.name).Call(routine, ranges[0], ranges[1])
+		err = q.encoder(label).Call(routine, reads, writes)
 	}
-	return true, err
+	return err
 }

@@ -426,12 +426,7 @@ func (k *steps) encode(c *takeCommand) error {
 		for i := range c.args {
 			ranges[i] = k.rangeOf(&c.args[i])
 		}
-		err := enc.Call(c.routine, ranges[c.writes:], ranges[:c.writes])
-		if q := &k.rec.batcher; errors.Is(err, metal.ErrGateBegins) && q.whole == 0 {
-			q.commit(false)
-			err = q.encoder(c.label).Call(c.routine, ranges[c.writes:], ranges[:c.writes])
-		}
-		return err
+		return k.rec.batcher.call(c.label, c.routine, ranges[c.writes:], ranges[:c.writes])
 	case metal.CmdDispatch:
 	default:
 		return fmt.Errorf("BUG: a take has a command of kind %d", c.kind)

@@ -2,7 +2,6 @@ package lua51
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -105,9 +104,6 @@ func readPieces(s *State, L *lua.LState) (pieces string, failure lua.LValue) {
 	for {
 		got, err := s.Protect(nil, reader)
 		if err != nil {
-			if ctx := s.Context(); ctx.Err() != nil { // no value of load's: the call is over, and may have no more instructions
-				s.raise(context.Cause(ctx))
-			}
 			failure = errorValue(err)
 			if _, exits := ExitStatus(failure); exits {
 				L.Error(failure, 0)

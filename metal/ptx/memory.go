@@ -297,38 +297,47 @@ func (p *memory) load(in *kir.Instr) {
 	}
 }
 
-// loadBytes loads a value that is somewhere, in pieces where the address may not be aligned.
+// loadBytes loads a value that is somewhere.
 func (p *memory) loadBytes(a place, t kir.Type, d string) {
-	size := t.Size()
-	whole := func() {
-		u := unit(size)
-		if size == 2 && classOf(t) == b32 {
-			u = "u16"
+	p.byAlignment(a, t, func(a place, unit string) {
+		p.emit("ld.%s.%s %s, %s;", a.space, unit, d, a.at(0))
+	}, func(a place, word func(w int) (at, size int)) {
+		var words [2]string
+		for w := range (t.Size() + 3) / 4 {
+			at, size := word(w)
+			words[w] = p.loadWord(a, at, size)
 		}
-		p.emit("ld.%s.%s %s, %s;", a.space, u, d, a.at(0))
+		switch classOf(t) {
+		case b16:
+			p.emit("cvt.u16.u32 %s, %s;", d, words[0])
+		case b32:
+			p.emit("mov.b32 %s, %s;", d, words[0])
+		default:
+			p.emit("mov.b64 %s, {%s, %s};", d, words[0], words[1])
+		}
+	})
+}
+
+// byAlignment has a value of a type loaded or stored as a whole, or in words of so many bytes where the address turns
+// out not to be aligned.
+func (p *memory) byAlignment(a place, t kir.Type, whole func(a place, unit string),
+	inWords func(a place, word func(w int) (at, size int))) {
+	size := t.Size()
+	u := unit(size)
+	if size == 2 && classOf(t) == b32 {
+		u = "u16"
 	}
 	if a.align >= size {
-		whole()
+		whole(a, u)
 		return
 	}
 	a = p.named(a)
 	pieces, done := p.label(), p.label()
 	p.unaligned(a, size, pieces)
-	whole()
+	whole(a, u)
 	p.emit("bra %s;", done)
 	p.emit("%s:", pieces)
-	var words [2]string
-	for w := range (size + 3) / 4 {
-		words[w] = p.loadWord(a, 4*w, min(4, size))
-	}
-	switch classOf(t) {
-	case b16:
-		p.emit("cvt.u16.u32 %s, %s;", d, words[0])
-	case b32:
-		p.emit("mov.b32 %s, %s;", d, words[0])
-	default:
-		p.emit("mov.b64 %s, {%s, %s};", d, words[0], words[1])
-	}
+	inWords(a, func(w int) (int, int) { return 4 * w, min(4, size) })
 	p.emit("%s:", done)
 }
 
@@ -385,32 +394,19 @@ func (p *memory) store(in *kir.Instr) {
 		p.emit("st.%s.u8 %s, %s;", a.space, a.at(0), b)
 		return
 	}
-	whole := func() {
-		u := unit(size)
-		if size == 2 && classOf(t) == b32 {
-			u = "u16"
-		}
-		p.emit("st.%s.%s %s, %s;", a.space, u, a.at(0), value)
-	}
 	if value[0] != '%' { // literals of 8 and 16 bits are taken by no st
 		r := p.new(classOf(t))
 		p.move(t, r, value)
 		value = r
 	}
-	if a.align >= size {
-		whole()
-		return
-	}
-	a = p.named(a)
-	pieces, done := p.label(), p.label()
-	p.unaligned(a, size, pieces)
-	whole()
-	p.emit("bra %s;", done)
-	p.emit("%s:", pieces)
-	for w, word := range p.words(t, value) {
-		p.storeWord(a, 4*w, min(4, size), word)
-	}
-	p.emit("%s:", done)
+	p.byAlignment(a, t, func(a place, unit string) {
+		p.emit("st.%s.%s %s, %s;", a.space, unit, a.at(0), value)
+	}, func(a place, word func(w int) (at, size int)) {
+		for w, text := range p.words(t, value) {
+			at, size := word(w)
+			p.storeWord(a, at, size, text)
+		}
+	})
 }
 
 // words returns the one or two 32-bit words of a value.
