@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
-	"github.com/mlxlua/mlxlua/metal/jit/x86"
 	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
@@ -380,7 +380,7 @@ func BenchmarkCompile(b *testing.B) {
 		})
 		b.Run(name+"/jit", func(b *testing.B) {
 			for b.Loop() {
-				c, err := x86.Compile(lanes.Optimise(m.Kernels[0]), x86.Options{Level: level, Geometry: geo})
+				c, err := choose.Compile(lanes.Optimise(m.Kernels[0]), choose.Options{Target: level.target(), Geometry: geo})
 				require.NoError(b, err)
 				b.ReportMetric(float64(len(c.Bytes)), "bytes")
 			}

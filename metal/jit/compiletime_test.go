@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
-	"github.com/mlxlua/mlxlua/metal/jit/x86"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -86,7 +86,7 @@ func textToCode(name, text string, level Level) (parse, code time.Duration, err 
 	parsed := time.Now()
 	for _, k := range m.Kernels {
 		geo := lanes.Geometry{Row: true, Aligned: true, Full: true}
-		if _, err := x86.Compile(lanes.Optimise(k), x86.Options{Level: level, Geometry: geo}); err != nil {
+		if _, err := choose.Compile(lanes.Optimise(k), choose.Options{Target: level.target(), Geometry: geo}); err != nil {
 			return 0, 0, err
 		}
 	}

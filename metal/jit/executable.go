@@ -6,25 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mlxlua/mlxlua/metal/jit/native"
-	"github.com/mlxlua/mlxlua/metal/jit/x86"
-
-	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Level is an instruction set that kernels are compiled for. The zero Level is the best one that the processor has.
-type Level = amd64.Level
-
-// The levels, as Options.Level takes them.
-const (
-	AVX2       = amd64.AVX2
-	AVX512     = amd64.AVX512
-	AVX512BF16 = amd64.AVX512BF16
-)
-
 // Unsupported is the error of a kernel that cannot become machine code; interp can run it.
-type Unsupported = x86.Unsupported
+type Unsupported = choose.Unsupported
 
 // Options choose how kernels are compiled.
 type Options struct {
@@ -41,31 +28,12 @@ type Options struct {
 	BeforeCompile func(k *kir.Kernel, paired bool) error
 }
 
-// machine is what this computer can do, found out once.
-var machine = sync.OnceValues(func() (amd64.Level, error) { return explore(amd64.Detect(), native.New) })
-
-// explore finds out what a processor of that level can do with pages from put.
-func explore(level amd64.Level, put func([]byte) (*native.Code, error)) (amd64.Level, error) {
-	if level == amd64.NoLevel {
-		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
-	}
-	c, err := put([]byte{0xc3}) // ret
-	if err != nil {
-		return 0, fmt.Errorf("pages of machine code are refused: %w", err)
-	}
-	c.Call(0, nil)
-	return level, nil
-}
-
-// Best returns the best level that kernels can be compiled for here, or why they cannot.
-func Best() (Level, error) { return machine() }
-
 // Executable is a kernel that is compiled when it first runs: once for each kind of launch that occurs. It is safe for
 // any number of concurrent Runs.
 type Executable struct {
 	kernel *kir.Kernel
 	files  []string
-	level  amd64.Level
+	level  Level
 	procs  int
 
 	bytes atomic.Int64 // of what was made: see Bytes

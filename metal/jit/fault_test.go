@@ -9,13 +9,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
-	"github.com/mlxlua/mlxlua/metal/jit/x86"
 	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/jit/block"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
@@ -38,7 +37,7 @@ func byHand(t *testing.T, text ...byte) *Executable {
 	v := &p.root.variants[2] // that of one()
 	v.once.Do(func() {
 		info := &lanes.Info{}
-		v.code = &x86.Code{Bytes: text, Kernel: k, Info: info, Layout: block.NewLayout(k, info, p.root.group)}
+		v.code = &choose.Code{Bytes: text, Kernel: k, Info: info, Layout: block.NewLayout(k, info, p.root.group)}
 		v.mem = m
 	})
 	return p
@@ -88,10 +87,10 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 // TestWhatTheMachineCan: a processor without AVX2, or a system that refuses pages of machine code, says so.
 func TestWhatTheMachineCan(t *testing.T) {
 	refuse := func([]byte) (*native.Code, error) { return nil, syscall.EACCES }
-	_, err := explore(amd64.AVX512, refuse)
+	_, err := explore(AVX512, refuse)
 	require.ErrorIs(t, err, syscall.EACCES)
 	require.ErrorContains(t, err, "pages of machine code are refused: ")
-	_, err = explore(amd64.NoLevel, native.New)
+	_, err = explore(0, native.New)
 	require.ErrorContains(t, err, "it lacks AVX2")
 	for _, level := range []Level{AVX2, AVX512} {
 		best, err := explore(level, native.New)

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 
 	"github.com/stretchr/testify/require"
@@ -19,20 +20,20 @@ import (
 
 // loopCode returns code that runs body for count (RCX) rounds with RAX = round*step and the arguments of the block in
 // RSI, RDI, R8 (pointers).
-func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *native.Code {
-	f := amd64.NewFunc()
-	for i, r := range []amd64.R{amd64.RCX, amd64.RSI, amd64.RDI, amd64.R8} {
-		f.Emit(amd64.Inst{Op: amd64.Mov, W: 8, Dst: r, Mem: amd64.Mem{Base: amd64.RBP, Disp: int32(8 * i)}})
+func loopCode(tb testing.TB, step int32, body func(f *amd64.Program)) *native.Code {
+	f := amd64.NewProgram()
+	for i, r := range []code.R{code.RCX, code.RSI, code.RDI, code.R8} {
+		f.Emit(code.Inst{Op: code.Mov, W: 8, Dst: r, Mem: code.Mem{Base: code.RBP, Disp: int32(8 * i)}})
 	}
-	f.Emit(amd64.Inst{Op: amd64.Mov, W: 4, Dst: amd64.RAX, Imm: 0})
+	f.Emit(code.Inst{Op: code.Mov, W: 4, Dst: code.RAX, Imm: 0})
 	top := f.NewLabel()
 	f.Bind(top)
 	body(f)
-	f.Emit(amd64.Inst{Op: amd64.Add, W: 8, Dst: amd64.RAX, Imm: int64(step)})
-	f.Emit(amd64.Inst{Op: amd64.Sub, W: 8, Dst: amd64.RCX, Imm: 1})
-	f.Emit(amd64.Inst{Op: amd64.Jcc, Cond: amd64.CondNE, Label: top})
-	f.Emit(amd64.Inst{Op: amd64.VZeroUpper})
-	f.Emit(amd64.Inst{Op: amd64.Ret})
+	f.Emit(code.Inst{Op: code.Add, W: 8, Dst: code.RAX, Imm: int64(step)})
+	f.Emit(code.Inst{Op: code.Sub, W: 8, Dst: code.RCX, Imm: 1})
+	f.Emit(code.Inst{Op: code.Jcc, Cond: code.CondNE, Label: top})
+	f.Emit(code.Inst{Op: code.VZeroUpper})
+	f.Emit(code.Inst{Op: code.Ret})
 	c, err := f.Assemble(amd64.AVX512)
 	require.NoError(tb, err)
 	m, err := native.New(c.Bytes)
@@ -40,8 +41,8 @@ func loopCode(tb testing.TB, step int32, body func(f *amd64.Func)) *native.Code 
 	return m
 }
 
-func at(base amd64.R, disp int) amd64.Mem {
-	return amd64.Mem{Base: base, Index: amd64.RAX, Scale: 1, Disp: int32(disp)}
+func at(base code.R, disp int) code.Mem {
+	return code.Mem{Base: base, Index: code.RAX, Scale: 1, Disp: int32(disp)}
 }
 
 // seconds is the median time of a call, over as many rounds, after one to warm up.
@@ -73,10 +74,10 @@ func vecLevel() uint8 {
 }
 
 // bandwidth is the bytes per second of a loop over arrays of n bytes, times the number of arrays touched.
-func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Func, w uint8)) float64 {
+func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Program, w uint8)) float64 {
 	w := vecLevel()
 	const unroll = 4
-	m := loopCode(tb, int32(w)*unroll, func(f *amd64.Func) { body(f, w) })
+	m := loopCode(tb, int32(w)*unroll, func(f *amd64.Program) { body(f, w) })
 	bufs := make([][]byte, 3)
 	var args [4]uint64
 	args[0] = uint64(n / (int(w) * unroll))
@@ -97,16 +98,16 @@ func bandwidth(tb testing.TB, n, arrays, repeat int, body func(f *amd64.Func, w 
 	return float64(n*arrays*repeat) / t
 }
 
-func copyBody(f *amd64.Func, w uint8) {
+func copyBody(f *amd64.Program, w uint8) {
 	for k := range 4 {
-		f.Emit(amd64.Inst{Op: amd64.VMovUPS, W: w, Dst: amd64.V(k), Mem: at(amd64.RSI, k*int(w))})
-		f.Emit(amd64.Inst{Op: amd64.VMovUPS, W: w, A: amd64.V(k), Mem: at(amd64.RDI, k*int(w))})
+		f.Emit(code.Inst{Op: code.VMovUPS, W: w, Dst: code.V(k), Mem: at(code.RSI, k*int(w))})
+		f.Emit(code.Inst{Op: code.VMovUPS, W: w, A: code.V(k), Mem: at(code.RDI, k*int(w))})
 	}
 }
 
-func readBody(f *amd64.Func, w uint8) {
+func readBody(f *amd64.Program, w uint8) {
 	for k := range 4 {
-		f.Emit(amd64.Inst{Op: amd64.VPAddD, W: w, Dst: amd64.V(k), A: amd64.V(k), Mem: at(amd64.RSI, k*int(w))})
+		f.Emit(code.Inst{Op: code.VPAddD, W: w, Dst: code.V(k), A: code.V(k), Mem: at(code.RSI, k*int(w))})
 	}
 }
 
@@ -117,9 +118,9 @@ var (
 	l3Copy   = sync.OnceValue(func() float64 { return bandwidth(&testing.B{}, 4<<20, 2, 10, copyBody) })
 	fmaPeak  = sync.OnceValue(func() float64 {
 		w := vecLevel()
-		m := loopCode(&testing.B{}, 0, func(f *amd64.Func) {
+		m := loopCode(&testing.B{}, 0, func(f *amd64.Program) {
 			for k := range 12 {
-				f.Emit(amd64.Inst{Op: amd64.VFMAdd231PS, W: w, Dst: amd64.V(k), A: amd64.V(12), B: amd64.V(13)})
+				f.Emit(code.Inst{Op: code.VFMAdd231PS, W: w, Dst: code.V(k), A: code.V(12), B: code.V(13)})
 			}
 		})
 		args := [4]uint64{1 << 20}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
-	"github.com/mlxlua/mlxlua/metal/jit/x86"
 	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
@@ -137,7 +137,7 @@ func (p *Executable) grow(from *specialization, facts lanes.Facts) *specializati
 // variant is a kernel's machine code for one kind of launch.
 type variant struct {
 	once   sync.Once
-	code   *x86.Code
+	code   *choose.Code
 	mem    *native.Code
 	err    error
 	blocks sync.Pool
@@ -154,8 +154,8 @@ func (f *specialization) ready() error {
 		} else {
 			f.kernel = lanes.Specialise(from.kernel, from.words, from.loads, f.facts)
 		}
-		f.group = x86.Together(f.kernel, p.level)
-		f.wide = f.group < kir.Lanes && p.level >= AVX512 && x86.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
+		f.group = choose.Together(f.kernel, p.level.target())
+		f.wide = f.group < kir.Lanes && p.level.target().Masks() && choose.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
 		f.words, f.loads = lanes.Words(f.kernel)
 		p.bytes.Add(specializationBytes + f.kernel.Bytes())
 	})
@@ -165,7 +165,7 @@ func (f *specialization) ready() error {
 // variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
 // says that the launch writes past the cache.
 func (f *specialization) variant(size [3]int, stride int, past bool) (*variant, error) {
-	if f.exe.level >= AVX512 && f.group == kir.Lanes && stride%kir.Lanes == 0 {
+	if f.exe.level.target().Masks() && f.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)
 		switch {
 		case size[0] == kir.Lanes && size[1]%2 == 0:
@@ -237,8 +237,8 @@ func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
 			return
 		}
 	}
-	o := x86.Options{Level: p.level, Geometry: geo, Past: past, CoarseLives: p.coarseLives}
-	if v.code, v.err = x86.Compile(k, o); v.err == nil {
+	o := choose.Options{Target: p.level.target(), Geometry: geo, Past: past, CoarseLives: p.coarseLives}
+	if v.code, v.err = choose.Compile(k, o); v.err == nil {
 		v.mem, v.err = native.New(v.code.Bytes)
 		n := int64(len(v.code.Bytes))
 		p.bytes.Add(n + (n+page-1)/page*page + k.Bytes()*codeShare/100)

@@ -6,12 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/jit/amd64"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
 // prepare compiles the only kernel of a text for a level.
-func prepare(tb testing.TB, text string, level amd64.Level) *Executable {
+func prepare(tb testing.TB, text string, level Level) *Executable {
 	m, err := msl.Compile(msl.Source{Name: "bench", Text: text}, msl.Options{})
 	require.NoError(tb, err)
 	p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
@@ -23,7 +22,7 @@ func prepare(tb testing.TB, text string, level amd64.Level) *Executable {
 // lie in a row.
 func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 	best, err := Best()
-	if err != nil || best < amd64.AVX512 {
+	if err != nil || best < AVX512 {
 		t.Skip("no AVX-512 on this processor")
 	}
 	text := func(body string) string {
@@ -50,7 +49,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 		{long, [3]int{256, 1, 1}, 256, 16},
 		{"a[i] = simd_sum(a[i]);", [3]int{256, 1, 1}, 256, 32},
 	} {
-		p := prepare(t, text(c.body), amd64.AVX512)
+		p := prepare(t, text(c.body), AVX512)
 		require.NoError(t, p.root.ready())
 		v, err := p.root.plain(c.size, c.stride, false)
 		require.NoError(t, err)
@@ -60,7 +59,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 
 // Each kind of launch has code of its own, the same for all launches of a kind.
 func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
-	for level := amd64.AVX2; level <= amd64.AVX512; level++ {
+	for level := AVX2; level <= AVX512; level++ {
 		if best, err := Best(); err != nil || level > best {
 			t.Skip("no such code on this processor")
 		}

@@ -151,7 +151,7 @@ func TestPairDot(t *testing.T) {
 		}
 		u, v := math.Float32bits(a), math.Float32bits(b)
 		if u>>7&0xff == 0xff || v>>7&0xff == 0xff {
-			continue // infinities and NaNs: metal/jit/x86 compares them with the processor
+			continue // infinities and NaNs: metal/jit/choose compares them with the processor
 		}
 		high := step(math.Float32frombits(u&^0xffff), math.Float32frombits(v&^0xffff), c)
 		if math.IsInf(float64(high), 0) {

@@ -2,16 +2,19 @@ package amd64
 
 import (
 	"fmt"
-	"github.com/stretchr/testify/require"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
 // The machine of these tests computes with names: what an instruction writes is named by the instruction and the
 // names of what it reads. A program on virtual registers and the same after allocation must store the same
 // names.
 type machine struct {
-	regs  map[R]uint64
+	regs  map[code.R]uint64
 	slots map[int32]uint64
 	trace []uint64
 	wide  uint8
@@ -29,7 +32,7 @@ func hash(xs ...uint64) uint64 {
 }
 
 // memory names what a memory operand holds.
-func (m *machine) memory(x Mem) uint64 {
+func (m *machine) memory(x code.Mem) uint64 {
 	switch {
 	case x.Const != 0:
 		b := uint64(0)
@@ -37,14 +40,14 @@ func (m *machine) memory(x Mem) uint64 {
 			b = 1
 		}
 		return hash(77, uint64(x.Const), b)
-	case x.Base == RBX && m.real:
+	case x.Base == code.RBX && m.real:
 		return m.slots[x.Disp]
 	}
 	return hash(79, m.address(x))
 }
 
 // address names an address, the same if base and index were added before.
-func (m *machine) address(x Mem) uint64 {
+func (m *machine) address(x code.Mem) uint64 {
 	a := m.regs[x.Base]
 	if x.Index != 0 {
 		a = hash(80, a, m.regs[x.Index], uint64(max(1, x.Scale)))
@@ -56,11 +59,11 @@ func (m *machine) address(x Mem) uint64 {
 }
 
 // step executes an instruction.
-func (m *machine) step(i Inst) error {
+func (m *machine) step(i code.Inst) error {
 	r := rowOf(i.Op)
-	if i.Op == Nop && m.real { // between SaveLive and LoadLive
+	if i.Op == code.Nop && m.real { // between SaveLive and LoadLive
 		for r := range m.regs {
-			if r != RBP {
+			if r != code.RBP {
 				m.regs[r] = 1
 			}
 		}
@@ -70,24 +73,24 @@ func (m *machine) step(i Inst) error {
 		return nil
 	}
 	var bad error
-	i.Operands(func(x *R, role Role) {
+	i.Operands(func(x *code.R, role code.Role) {
 		if m.real && x.Virtual() {
-			bad = fmt.Errorf("virtual register in %s", i.String())
+			bad = fmt.Errorf("virtual register in %s", text(&i))
 		}
 	})
 	if bad != nil {
 		return bad
 	}
-	if i.wholeCopy(r, m.wide) || i.Op == KMov && i.W == 8 && !i.Mem.Valid() {
+	if wholeCopy(&i, r, m.wide) || i.Op == code.KMov && i.W == 8 && !i.Mem.Valid() {
 		m.regs[i.Dst] = m.regs[i.A]
 		return nil
 	}
-	if i.Op == Lea {
+	if i.Op == code.Lea {
 		m.regs[i.Dst] = m.address(i.Mem)
 		return nil
 	}
 	move := r.form == formMov || r.form == formGMov || r.form == formKMov
-	if move && i.KM == 0 && i.Mem.Valid() && (i.Mem.Const != 0 || i.Mem.Base == RBX) {
+	if move && i.KM == 0 && i.Mem.Valid() && (i.Mem.Const != 0 || i.Mem.Base == code.RBX) {
 		if i.Dst == 0 {
 			m.slots[i.Mem.Disp] = m.regs[i.A]
 		} else {
@@ -95,15 +98,15 @@ func (m *machine) step(i Inst) error {
 		}
 		return nil
 	}
-	if i.Op == VBroadcastSS && i.Mem.Const != 0 {
+	if i.Op == code.VBroadcastSS && i.Mem.Const != 0 {
 		x := i.Mem
 		x.Bcast = true
 		m.regs[i.Dst] = m.memory(x)
 		return nil
 	}
-	turn := i.Op == VFMAdd132PS // names do not say in which form
+	turn := i.Op == code.VFMAdd132PS // names do not say in which form
 	if turn {
-		i.Op = VFMAdd213PS
+		i.Op = code.VFMAdd213PS
 	}
 	src := []uint64{uint64(i.Op), uint64(i.Imm), uint64(i.W)}
 	a, b := uint64(0), uint64(0)
@@ -129,7 +132,7 @@ func (m *machine) step(i Inst) error {
 		a, b = b, a
 	}
 	src = append(src, a, b, m.regs[i.C], m.regs[i.KM])
-	if i.Dst != 0 && i.dstRole(r)&Use != 0 {
+	if i.Dst != 0 && i.DstRole()&code.Use != 0 {
 		src = append(src, m.regs[i.Dst])
 	}
 	h := hash(src...)
@@ -143,9 +146,9 @@ func (m *machine) step(i Inst) error {
 }
 
 // run executes a list, each loop three times.
-func (m *machine) run(l []Inst) error {
+func (m *machine) run(l []code.Inst) error {
 	for k := 0; k < len(l); k++ {
-		if l[k].Op != LoopBegin {
+		if l[k].Op != code.LoopBegin {
 			if err := m.step(l[k]); err != nil {
 				return err
 			}
@@ -154,9 +157,9 @@ func (m *machine) run(l []Inst) error {
 		depth, end := 1, k+1
 		for ; depth > 0; end++ {
 			switch l[end].Op {
-			case LoopBegin:
+			case code.LoopBegin:
 				depth++
-			case LoopEnd:
+			case code.LoopEnd:
 				depth--
 			}
 		}
@@ -171,20 +174,20 @@ func (m *machine) run(l []Inst) error {
 }
 
 // program makes a random list: n instructions, about live registers of each class alive.
-func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
-	f := NewFunc()
-	var g, v, k []R
+func program(rnd *rand.Rand, n, live int, wide uint8) *Program {
+	f := NewProgram()
+	var g, v, k []code.R
 	point := int32(0)
 	depth := 0
-	var heads []Label
+	var heads []code.Label
 	end := func() {
 		depth--
-		f.Emit(Inst{Op: Jcc, Cond: CondNE, Label: heads[depth]})
+		f.Emit(code.Inst{Op: code.Jcc, Cond: code.CondNE, Label: heads[depth]})
 		heads = heads[:depth]
 		f.EndLoop()
 	}
-	pick := func(l []R) R { return l[rnd.IntN(len(l))] }
-	fresh := func(l *[]R, c Class) R {
+	pick := func(l []code.R) code.R { return l[rnd.IntN(len(l))] }
+	fresh := func(l *[]code.R, c code.Class) code.R {
 		r := f.NewReg(c)
 		if depth > 0 && len(*l) >= 2 || len(*l) >= live {
 			(*l)[rnd.IntN(len(*l))] = r // one dies
@@ -193,21 +196,21 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		}
 		return r
 	}
-	fmas := []Opcode{VFMAdd231PS, VFMAdd213PS}
-	var consts []ConstID
+	fmas := []code.Opcode{code.VFMAdd231PS, code.VFMAdd213PS}
+	var consts []code.ConstID
 	for c := range 5 {
 		consts = append(consts, f.Const([]byte{byte(c), 1, 2, 3}))
 	}
 	big := f.Const(make([]byte, 64))
 	for range live {
-		f.Emit(Inst{Op: Mov, W: 8, Dst: fresh(&g, GPR), Imm: rnd.Int64()})
-		f.Emit(Inst{Op: VMovUPS, W: wide, Dst: fresh(&v, Vec), Mem: Mem{Const: big}})
+		f.Emit(code.Inst{Op: code.Mov, W: 8, Dst: fresh(&g, code.GPR), Imm: rnd.Int64()})
+		f.Emit(code.Inst{Op: code.VMovUPS, W: wide, Dst: fresh(&v, code.Vec), Mem: code.Mem{Const: big}})
 		if wide == 64 {
-			f.Emit(Inst{Op: KMov, W: 2, Dst: fresh(&k, Mask), A: pick(g)})
+			f.Emit(code.Inst{Op: code.KMov, W: 2, Dst: fresh(&k, code.Mask), A: pick(g)})
 		}
 	}
-	address := func() Mem {
-		x := Mem{Base: RBP, Disp: int32(rnd.IntN(9) * 64)}
+	address := func() code.Mem {
+		x := code.Mem{Base: code.RBP, Disp: int32(rnd.IntN(9) * 64)}
 		switch rnd.IntN(3) {
 		case 0:
 			x.Base = pick(g)
@@ -217,34 +220,34 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		return x
 	}
 	for range n {
-		i := Inst{W: wide}
+		i := code.Inst{W: wide}
 		switch rnd.IntN(19) {
 		case 0:
-			i.Op, i.A, i.B, i.Dst = VAddPS, pick(v), pick(v), fresh(&v, Vec)
+			i.Op, i.A, i.B, i.Dst = code.VAddPS, pick(v), pick(v), fresh(&v, code.Vec)
 		case 1:
 			i.Op, i.A, i.B, i.Dst = pick2(rnd, fmas), pick(v), pick(v), pick(v)
 		case 2:
-			i.Op, i.A, i.Mem, i.Dst = VSubPS, pick(v), address(), fresh(&v, Vec)
+			i.Op, i.A, i.Mem, i.Dst = code.VSubPS, pick(v), address(), fresh(&v, code.Vec)
 		case 3:
-			i.Op, i.Mem, i.Dst = VBroadcastSS, Mem{Const: pick2(rnd, consts)}, fresh(&v, Vec)
+			i.Op, i.Mem, i.Dst = code.VBroadcastSS, code.Mem{Const: pick2(rnd, consts)}, fresh(&v, code.Vec)
 		case 4:
-			i.Op, i.A, i.Mem = VMovUPS, pick(v), address()
+			i.Op, i.A, i.Mem = code.VMovUPS, pick(v), address()
 		case 5:
-			i.Op, i.W, i.A, i.Dst = Add, 8, pick(g), pick(g)
+			i.Op, i.W, i.A, i.Dst = code.Add, 8, pick(g), pick(g)
 		case 6:
-			i.Op, i.W, i.Mem, i.Dst = Lea, 8, address(), fresh(&g, GPR)
+			i.Op, i.W, i.Mem, i.Dst = code.Lea, 8, address(), fresh(&g, code.GPR)
 		case 7:
-			i.Op, i.W, i.A, i.Mem = Mov, 8, pick(g), address()
+			i.Op, i.W, i.A, i.Mem = code.Mov, 8, pick(g), address()
 		case 8:
-			i.Op, i.W, i.A, i.Dst = Mov, 8, pick(g), fresh(&g, GPR)
+			i.Op, i.W, i.A, i.Dst = code.Mov, 8, pick(g), fresh(&g, code.GPR)
 		case 9:
-			i.Op, i.W, i.Imm, i.Dst = Mov, 8, rnd.Int64(), fresh(&g, GPR)
+			i.Op, i.W, i.Imm, i.Dst = code.Mov, 8, rnd.Int64(), fresh(&g, code.GPR)
 		case 10:
-			i.Op, i.A, i.Dst = VMovAPS, pick(v), fresh(&v, Vec)
+			i.Op, i.A, i.Dst = code.VMovAPS, pick(v), fresh(&v, code.Vec)
 		case 11:
-			i.Op, i.W, i.Dst, i.Mem = LockXAdd, 8, pick(g), address()
+			i.Op, i.W, i.Dst, i.Mem = code.LockXAdd, 8, pick(g), address()
 		case 12:
-			i.Op, i.A, i.B, i.C, i.Dst = VBlendVPS, pick(v), pick(v), pick(v), fresh(&v, Vec)
+			i.Op, i.A, i.B, i.C, i.Dst = code.VBlendVPS, pick(v), pick(v), pick(v), fresh(&v, code.Vec)
 		case 13:
 			if rnd.IntN(4) == 0 && depth < 3 {
 				f.Loop()
@@ -261,7 +264,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		case 15:
 			if rnd.IntN(8) == 0 {
 				f.SaveLive(point)
-				f.Emit(Inst{Op: Nop})
+				f.Emit(code.Inst{Op: code.Nop})
 				f.LoadLive(point)
 				point++
 			}
@@ -272,13 +275,13 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 			}
 			switch rnd.IntN(4) {
 			case 0:
-				i.Op, i.W, i.A, i.B, i.Dst = KAnd, 2, pick(k), pick(k), fresh(&k, Mask)
+				i.Op, i.W, i.A, i.B, i.Dst = code.KAnd, 2, pick(k), pick(k), fresh(&k, code.Mask)
 			case 1:
-				i.Op, i.A, i.B, i.KM, i.Dst = VCmpPSK, pick(v), pick(v), pick(k), fresh(&k, Mask)
+				i.Op, i.A, i.B, i.KM, i.Dst = code.VCmpPSK, pick(v), pick(v), pick(k), fresh(&k, code.Mask)
 			case 2:
-				i.Op, i.A, i.B, i.KM, i.Dst = VMulPS, pick(v), pick(v), pick(k), pick(v)
+				i.Op, i.A, i.B, i.KM, i.Dst = code.VMulPS, pick(v), pick(v), pick(k), pick(v)
 			case 3:
-				i.Op, i.A, i.KM, i.Mem = VMovUPS, pick(v), pick(k), address()
+				i.Op, i.A, i.KM, i.Mem = code.VMovUPS, pick(v), pick(k), address()
 			}
 		}
 		f.Emit(i)
@@ -287,7 +290,7 @@ func program(rnd *rand.Rand, n, live int, wide uint8) *Func {
 		end()
 	}
 	for _, r := range v {
-		f.Emit(Inst{Op: VMovUPS, W: wide, A: r, Mem: Mem{Base: RBP}})
+		f.Emit(code.Inst{Op: code.VMovUPS, W: wide, A: r, Mem: code.Mem{Base: code.RBP}})
 	}
 	return f
 }
@@ -299,17 +302,17 @@ func TestAllocateRandom(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		wide := []uint8{64, 32}[seed&1]
 		f := program(rnd, 20+rnd.IntN(300), 2+rnd.IntN(40), wide)
-		before := append([]Inst(nil), f.Insts()...)
-		want := machine{regs: map[R]uint64{RBP: 5}, slots: map[int32]uint64{}, wide: wide}
+		before := append([]code.Inst(nil), f.Insts()...)
+		want := machine{regs: map[code.R]uint64{code.RBP: 5}, slots: map[int32]uint64{}, wide: wide}
 		require.NoError(t, want.run(before))
-		_, err := f.Allocate(Allocation{VecBytes: wide, Frame: RBX, Slots: 64, Spill: seed%7 == 0})
+		_, err := f.Allocate(Allocation{VecBytes: wide, Frame: code.RBX, Slots: 64, Spill: seed%7 == 0})
 		require.NoError(t, err, "seed %d", seed)
-		got := machine{regs: map[R]uint64{RBP: 5}, slots: map[int32]uint64{}, wide: wide, real: true}
+		got := machine{regs: map[code.R]uint64{code.RBP: 5}, slots: map[int32]uint64{}, wide: wide, real: true}
 		require.NoError(t, got.run(f.Insts()), "seed %d", seed)
 		require.Equal(t, want.trace, got.trace, "seed %d", seed)
 		for k := range f.Insts() {
-			if f.Insts()[k].Op == VBlendVPS {
-				f.Insts()[k] = Inst{Op: Nop} // has no registers above 15
+			if f.Insts()[k].Op == code.VBlendVPS {
+				f.Insts()[k] = code.Inst{Op: code.Nop} // has no registers above 15
 			}
 		}
 		_, err = f.Assemble(AVX512)

@@ -3,6 +3,8 @@ package amd64
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
 // assembler is the memory of Assemble, kept for the next code.
@@ -10,6 +12,8 @@ type assembler struct {
 	parts  []section // the hot one, and the cold ones by how deep they are in others; in the end all in the first
 	labels []place
 	sizes  []int32 // by jump: bytes of all jumps before it
+	// offsets are those of the constants.
+	offsets []int
 }
 
 // place is where a label is: an offset in a section without its jumps, and the jumps before it.
@@ -24,25 +28,25 @@ func (s *section) reset() { s.buf, s.fixups, s.jumps = s.buf[:0], s.fixups[:0], 
 // Assemble turns the instructions into bytes for processors of a level. It fails if an instruction is malformed, needs
 // a higher level, holds a virtual register, or jumps to a label that is not bound. Its result shares no memory with the
 // Func.
-func (f *Func) Assemble(level Level) (Code, error) {
+func (f *Program) Assemble(level Level) (code.Code, error) {
 	a := &f.asm
 	for k := range a.parts {
 		a.parts[k].reset()
 	}
-	a.labels = append(a.labels[:0], make([]place, f.labels+1)...)
+	a.labels = append(a.labels[:0], make([]place, f.NumLabels()+1)...)
 	if err := f.encode(level); err != nil {
-		return Code{}, err
+		return code.Code{}, err
 	}
 	a.join()
 	hot := &a.parts[0]
 	for _, j := range hot.jumps {
 		if !a.labels[j.label].bound {
-			return Code{}, fmt.Errorf("[amd64] jump to label %d, which is nowhere", j.label)
+			return code.Code{}, fmt.Errorf("[amd64] jump to label %d, which is nowhere", j.label)
 		}
 	}
 	for _, x := range hot.fixups {
 		if x.konst == 0 && !a.labels[x.label].bound {
-			return Code{}, fmt.Errorf("[amd64] address of label %d, which is nowhere", x.label)
+			return code.Code{}, fmt.Errorf("[amd64] address of label %d, which is nowhere", x.label)
 		}
 	}
 	a.relax()
@@ -83,14 +87,15 @@ func (a *assembler) join() {
 }
 
 // encode writes all instructions to their sections.
-func (f *Func) encode(level Level) error {
+func (f *Program) encode(level Level) error {
 	a := &f.asm
-	e := encoder{s: a.part(0), level: level, consts: len(f.pool), labels: int(f.labels)}
+	e := encoder{s: a.part(0), level: level, consts: len(f.Pool()), labels: f.NumLabels()}
 	depth := 0
-	for k := range f.insts {
-		i := &f.insts[k]
+	insts := f.Insts()
+	for k := range insts {
+		i := &insts[k]
 		switch i.Op {
-		case BindLabel:
+		case code.BindLabel:
 			e.i = i
 			e.checkLabel()
 			if e.err != nil {
@@ -101,19 +106,19 @@ func (f *Func) encode(level Level) error {
 				return fmt.Errorf("[amd64] label %d is in two places", i.Label)
 			}
 			*l = place{pos: int32(len(e.s.buf)), jumps: int32(len(e.s.jumps)), bound: true, part: depth}
-		case ColdBegin:
+		case code.ColdBegin:
 			depth++
 			e.s = a.part(depth)
-		case ColdEnd:
+		case code.ColdEnd:
 			if depth--; depth < 0 {
 				return fmt.Errorf("[amd64] end of cold code without its beginning")
 			}
 			e.s = a.part(depth)
-		case LoopBegin, LoopEnd:
-		case SaveLive, LoadLive:
-			return fmt.Errorf("[amd64] %s before register allocation", i)
-		case Jmp:
-			if i.Label != 0 && k+1 < len(f.insts) && f.insts[k+1].Op == BindLabel && f.insts[k+1].Label == i.Label {
+		case code.LoopBegin, code.LoopEnd:
+		case code.SaveLive, code.LoadLive:
+			return fmt.Errorf("[amd64] %s before register allocation", text(i))
+		case code.Jmp:
+			if i.Label != 0 && k+1 < len(insts) && insts[k+1].Op == code.BindLabel && insts[k+1].Label == i.Label {
 				continue // to the next instruction
 			}
 			e.inst(i)
@@ -166,12 +171,13 @@ func (a *assembler) relax() {
 }
 
 // link puts everything together.
-func (f *Func) link() Code {
+func (f *Program) link() code.Code {
 	a := &f.asm
 	jumps := a.parts[0].jumps
 	size := len(a.parts[0].buf) + int(a.sizes[len(jumps)])
 	poolAt, total := size, size
-	if len(f.pool) > 0 {
+	pool := f.Pool()
+	if len(pool) > 0 {
 		poolAt = (size + 63) &^ 63
 		total = f.layPool(poolAt)
 	}
@@ -196,7 +202,7 @@ func (f *Func) link() Code {
 			x := &a.parts[0].fixups[k]
 			target := int32(0)
 			if x.konst != 0 {
-				target = int32(f.pool[x.konst-1].off) + x.disp
+				target = int32(a.offsets[x.konst-1]) + x.disp
 			} else {
 				target = labels[x.label]
 			}
@@ -212,10 +218,10 @@ func (f *Func) link() Code {
 	for i := size; i < poolAt; i++ {
 		out[i] = 0xcc
 	}
-	for _, c := range f.pool {
-		copy(out[c.off:], c.data)
+	for k, c := range pool {
+		copy(out[a.offsets[k]:], c.Data)
 	}
-	return Code{Bytes: out, Labels: labels}
+	return code.Code{Bytes: out, Labels: labels}
 }
 
 // write writes the jump at an offset and returns where it ends.
@@ -239,13 +245,15 @@ func (j *jump) write(out []byte, at int, labels []int32) int {
 
 // layPool gives the constants their places from an offset on, those of the largest alignment first, and returns
 // the end.
-func (f *Func) layPool(at int) int {
+func (f *Program) layPool(at int) int {
+	pool := f.Pool()
+	f.asm.offsets = append(f.asm.offsets[:0], make([]int, len(pool))...)
 	for a := 64; a > 0; a /= 2 {
-		for k := range f.pool {
-			if c := &f.pool[k]; c.align == a {
+		for k := range pool {
+			if c := &pool[k]; c.Align == a {
 				at = (at + a - 1) &^ (a - 1)
-				c.off = at
-				at += len(c.data)
+				f.asm.offsets[k] = at
+				at += len(c.Data)
 			}
 		}
 	}

@@ -1,19 +1,23 @@
 package amd64
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
+)
 
 // fixup is a 32-bit displacement relative to the end of its instruction, to a constant or a label.
 type fixup struct {
 	pos, end int32 // of the displacement, and of the instruction's end
-	konst    ConstID
-	label    Label
+	konst    code.ConstID
+	label    code.Label
 	disp     int32
 }
 
 // jump is a jump to a label, whose size is chosen at the end. It takes no bytes in the section.
 type jump struct {
 	pos   int32 // where it stands
-	label Label
+	label code.Label
 	cond  int8 // -1: always
 	size  int8
 }
@@ -28,7 +32,7 @@ type section struct {
 // encoder writes instructions to a section.
 type encoder struct {
 	s      *section
-	i      *Inst
+	i      *code.Inst
 	r      *row
 	err    error
 	level  Level
@@ -39,7 +43,7 @@ type encoder struct {
 // fail records the first thing wrong.
 func (e *encoder) fail(what string, args ...any) {
 	if e.err == nil {
-		e.err = fmt.Errorf("[amd64] %s: %s", fmt.Sprintf(what, args...), e.i.String())
+		e.err = fmt.Errorf("[amd64] %s: %s", fmt.Sprintf(what, args...), text(e.i))
 	}
 }
 
@@ -55,13 +59,13 @@ func (e *encoder) imm8(v int64) {
 func (e *encoder) imm32(v int64) { e.byte(byte(v), byte(v>>8), byte(v>>16), byte(v>>24)) }
 
 // num returns the number of a register that has to be a real one of the class.
-func (e *encoder) num(r R, c Class) int {
+func (e *encoder) num(r code.R, c code.Class) int {
 	n := r.Num()
 	limit := 16
 	switch c {
-	case Vec:
+	case code.Vec:
 		limit = 32
-	case Mask:
+	case code.Mask:
 		limit = 8
 	}
 	if r.Class() != c || n >= limit {
@@ -72,7 +76,7 @@ func (e *encoder) num(r R, c Class) int {
 }
 
 // none checks that operands an instruction does not have are not there.
-func (e *encoder) none(regs ...R) {
+func (e *encoder) none(regs ...code.R) {
 	for _, r := range regs {
 		if r != 0 {
 			e.fail("operand %s has no place", r)
@@ -95,15 +99,15 @@ func (e *encoder) noMem() {
 }
 
 // memRegs returns the numbers of base and index, -1 for one that is not there.
-func (e *encoder) memRegs(m *Mem, vsib bool) (base, index int) {
+func (e *encoder) memRegs(m *code.Mem, vsib bool) (base, index int) {
 	base, index = -1, -1
 	if m.Base != 0 {
-		base = e.num(m.Base, GPR)
+		base = e.num(m.Base, code.GPR)
 	}
 	if m.Index != 0 {
 		if vsib {
-			index = e.num(m.Index, Vec)
-		} else if index = e.num(m.Index, GPR); index == 4 {
+			index = e.num(m.Index, code.Vec)
+		} else if index = e.num(m.Index, code.GPR); index == 4 {
 			e.fail("rsp as an index")
 		}
 	} else if vsib {
@@ -127,13 +131,13 @@ func (e *encoder) rip(reg int, f fixup) {
 }
 
 // modMem writes ModRM, SIB and displacement of a memory operand; n is the unit of one-byte displacements.
-func (e *encoder) modMem(reg int, m *Mem, n int) {
+func (e *encoder) modMem(reg int, m *code.Mem, n int) {
 	if m.Const != 0 {
 		e.rip(reg, fixup{konst: m.Const, disp: m.Disp})
 		return
 	}
 	rb := byte(reg&7) << 3
-	vsib := m.Index.Class() == Vec
+	vsib := m.Index.Class() == code.Vec
 	base, index := e.memRegs(m, vsib)
 	scale := byte(0)
 	switch m.Scale {
@@ -178,7 +182,7 @@ func (e *encoder) modMem(reg int, m *Mem, n int) {
 }
 
 // inst writes one instruction that has bytes of its own.
-func (e *encoder) inst(i *Inst) {
+func (e *encoder) inst(i *code.Inst) {
 	e.i = i
 	e.r = rowOf(i.Op)
 	start := len(e.s.fixups)

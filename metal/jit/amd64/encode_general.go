@@ -1,6 +1,10 @@
 package amd64
 
-import "math"
+import (
+	"math"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
+)
 
 // gop is a general instruction with its operands in their places.
 type gop struct {
@@ -10,7 +14,7 @@ type gop struct {
 	op   byte
 	reg  int
 	rm   int // if mem is nil
-	mem  *Mem
+	mem  *code.Mem
 	b8r  bool // reg is a byte register
 	b8m  bool // rm is a byte register
 	lock bool
@@ -86,13 +90,13 @@ func (e *encoder) size(ok ...uint8) uint8 {
 }
 
 // gRM puts a general register or the memory operand into rm.
-func (e *encoder) gRM(o *gop, r R) {
+func (e *encoder) gRM(o *gop, r code.R) {
 	if e.i.Mem.Valid() {
 		e.none(r)
 		o.mem = &e.i.Mem
 		return
 	}
-	o.rm = e.num(r, GPR)
+	o.rm = e.num(r, code.GPR)
 	o.b8m = o.w == 1
 }
 
@@ -141,10 +145,10 @@ func (e *encoder) general() {
 		e.mov()
 	case formExt:
 		e.none(i.B, i.C)
-		o := gop{w: e.size(4, 8), mp: byte(r.enc & 3), op: r.op, reg: e.num(i.Dst, GPR)}
+		o := gop{w: e.size(4, 8), mp: byte(r.enc & 3), op: r.op, reg: e.num(i.Dst, code.GPR)}
 		e.gRM(&o, i.A)
 		o.b8m = r.enc&tupleMask == t1
-		if i.Op == MovSXD {
+		if i.Op == code.MovSXD {
 			o.w = 8
 		}
 		e.gwrite(o)
@@ -152,7 +156,7 @@ func (e *encoder) general() {
 		e.lea()
 	case formG2, formT2:
 		e.none(i.B, i.C)
-		o := gop{w: e.size(2, 4, 8), mp: 1, op: r.op, reg: e.num(i.Dst, GPR)}
+		o := gop{w: e.size(2, 4, 8), mp: 1, op: r.op, reg: e.num(i.Dst, code.GPR)}
 		if r.enc&(3<<2) == pF3 {
 			o.pfx = 0xf3
 		}
@@ -161,7 +165,7 @@ func (e *encoder) general() {
 	case formG2I:
 		e.none(i.B, i.C)
 		v := e.immFor(i.W, i.Imm)
-		o := gop{w: e.size(2, 4, 8), op: r.op, reg: e.num(i.Dst, GPR)}
+		o := gop{w: e.size(2, 4, 8), op: r.op, reg: e.num(i.Dst, code.GPR)}
 		short := v == int64(int8(v))
 		if short {
 			o.op = r.op2
@@ -196,7 +200,7 @@ func (e *encoder) alu() {
 		switch {
 		case i.Dst == 0: // Mem op= A
 			o.op = wide(r.op, i.W)
-			o.reg, o.b8r = e.num(i.A, GPR), i.W == 1
+			o.reg, o.b8r = e.num(i.A, code.GPR), i.W == 1
 			if o.mem = &i.Mem; !i.Mem.Valid() {
 				e.fail("no destination")
 			}
@@ -204,15 +208,15 @@ func (e *encoder) alu() {
 			e.fail("two sources")
 		default:
 			o.op = wide(r.op, i.W)
-			o.reg, o.b8r = e.num(i.A, GPR), i.W == 1
-			o.rm, o.b8m = e.num(i.Dst, GPR), i.W == 1
+			o.reg, o.b8r = e.num(i.A, code.GPR), i.W == 1
+			o.rm, o.b8m = e.num(i.Dst, code.GPR), i.W == 1
 		}
 		e.gwrite(o)
 		return
 	}
 	if i.Dst != 0 && i.Mem.Valid() { // Dst op= Mem
 		o.op = wide(r.op|2, i.W)
-		o.reg, o.b8r, o.mem = e.num(i.Dst, GPR), i.W == 1, &i.Mem
+		o.reg, o.b8r, o.mem = e.num(i.Dst, code.GPR), i.W == 1, &i.Mem
 		e.gwrite(o)
 		return
 	}
@@ -220,7 +224,7 @@ func (e *encoder) alu() {
 }
 
 // aluImm writes arithmetic of rm, register or memory, with a constant.
-func (e *encoder) aluImm(o gop, rm R) {
+func (e *encoder) aluImm(o gop, rm code.R) {
 	i := e.i
 	v := e.immFor(i.W, i.Imm)
 	o.reg = int(e.r.ext)
@@ -265,7 +269,7 @@ func (e *encoder) cmp() {
 	switch {
 	case i.A == 0 && i.B != 0: // Mem with B
 		o.op = wide(r.op, i.W)
-		o.reg, o.b8r = e.num(i.B, GPR), i.W == 1
+		o.reg, o.b8r = e.num(i.B, code.GPR), i.W == 1
 		e.gRM(&o, 0)
 		e.gwrite(o)
 	case i.A != 0 && i.Mem.Valid():
@@ -273,13 +277,13 @@ func (e *encoder) cmp() {
 		if test {
 			o.op = wide(r.op, i.W)
 		}
-		o.reg, o.b8r = e.num(i.A, GPR), i.W == 1
+		o.reg, o.b8r = e.num(i.A, code.GPR), i.W == 1
 		e.gRM(&o, i.B)
 		e.gwrite(o)
 	case i.A != 0 && i.B != 0:
 		o.op = wide(r.op, i.W)
-		o.reg, o.b8r = e.num(i.B, GPR), i.W == 1
-		o.rm, o.b8m = e.num(i.A, GPR), i.W == 1
+		o.reg, o.b8r = e.num(i.B, code.GPR), i.W == 1
+		o.rm, o.b8m = e.num(i.A, code.GPR), i.W == 1
 		e.gwrite(o)
 	case test:
 		v := e.immFor(i.W, i.Imm)
@@ -304,19 +308,19 @@ func (e *encoder) mov() {
 	switch {
 	case i.A != 0 && i.Dst != 0:
 		o.op = wide(0x88, i.W)
-		o.reg, o.b8r = e.num(i.A, GPR), i.W == 1
+		o.reg, o.b8r = e.num(i.A, code.GPR), i.W == 1
 		e.gRM(&o, i.Dst)
 		e.gwrite(o)
 	case i.A != 0:
 		o.op = wide(0x88, i.W)
-		o.reg, o.b8r, o.mem = e.num(i.A, GPR), i.W == 1, &i.Mem
+		o.reg, o.b8r, o.mem = e.num(i.A, code.GPR), i.W == 1, &i.Mem
 		if !i.Mem.Valid() {
 			e.fail("no destination")
 		}
 		e.gwrite(o)
 	case i.Mem.Valid() && i.Dst != 0:
 		o.op = wide(0x8a, i.W)
-		o.reg, o.b8r, o.mem = e.num(i.Dst, GPR), i.W == 1, &i.Mem
+		o.reg, o.b8r, o.mem = e.num(i.Dst, code.GPR), i.W == 1, &i.Mem
 		e.gwrite(o)
 	case i.Mem.Valid():
 		v := e.immFor(i.W, i.Imm)
@@ -331,7 +335,7 @@ func (e *encoder) mov() {
 // movImm writes a move of a constant to a register, as short as it can be.
 func (e *encoder) movImm() {
 	i := e.i
-	n := e.num(i.Dst, GPR)
+	n := e.num(i.Dst, code.GPR)
 	rex := byte(0)
 	if n >= 8 {
 		rex = 0x41
@@ -373,7 +377,7 @@ func (e *encoder) movImm() {
 func (e *encoder) lea() {
 	i := e.i
 	e.none(i.A, i.B, i.C)
-	reg := e.num(i.Dst, GPR)
+	reg := e.num(i.Dst, code.GPR)
 	if i.Label != 0 {
 		e.noMem()
 		e.checkLabel()

@@ -1,5 +1,7 @@
 package amd64
 
+import "github.com/mlxlua/mlxlua/metal/jit/code"
+
 // unary writes instructions on one operand, shifts among them.
 func (e *encoder) unary() {
 	i, r := e.i, e.r
@@ -22,7 +24,7 @@ func (e *encoder) unary() {
 		o.w = e.size(1, 2, 4, 8)
 		e.gRM(&o, i.Dst)
 		switch {
-		case i.A == RCX:
+		case i.A == code.RCX:
 			o.op = wide(0xd2, o.w)
 			e.gwrite(o)
 		case i.A != 0:
@@ -36,7 +38,7 @@ func (e *encoder) unary() {
 			e.imm8(i.Imm)
 		}
 	case formSwap:
-		n := e.num(i.Dst, GPR)
+		n := e.num(i.Dst, code.GPR)
 		rex := byte(0)
 		if e.size(4, 8) == 8 {
 			rex = 0x48
@@ -54,7 +56,7 @@ func (e *encoder) unary() {
 		e.gRM(&o, i.Dst)
 		e.gwrite(o)
 	case formCMov:
-		o.op, o.w, o.reg = r.op|byte(i.Cond&15), e.size(2, 4, 8), e.num(i.Dst, GPR)
+		o.op, o.w, o.reg = r.op|byte(i.Cond&15), e.size(2, 4, 8), e.num(i.Dst, code.GPR)
 		e.gRM(&o, i.A)
 		e.gwrite(o)
 	}
@@ -69,12 +71,12 @@ func (e *encoder) bmi() {
 	rm := i.A
 	switch r.form {
 	case formBMI:
-		o.reg, o.v = e.num(i.Dst, GPR), e.num(i.B, GPR)
+		o.reg, o.v = e.num(i.Dst, code.GPR), e.num(i.B, code.GPR)
 	case formBMIV:
-		o.reg, o.v = e.num(i.Dst, GPR), e.num(i.A, GPR)
+		o.reg, o.v = e.num(i.Dst, code.GPR), e.num(i.A, code.GPR)
 		rm = i.B
 	case formBMI1:
-		o.reg, o.v = int(r.ext), e.num(i.Dst, GPR)
+		o.reg, o.v = int(r.ext), e.num(i.Dst, code.GPR)
 		e.none(i.B)
 	}
 	e.rmOperand(&o, rm, true)
@@ -91,7 +93,7 @@ func (e *encoder) exchange() {
 	switch r.form {
 	case formXchg:
 		o.op = wide(0x86, o.w)
-		o.reg, o.b8r = e.num(i.Dst, GPR), o.w == 1
+		o.reg, o.b8r = e.num(i.Dst, code.GPR), o.w == 1
 		e.gRM(&o, i.A)
 	case formLockR, formLockA:
 		o.lock = true
@@ -103,7 +105,7 @@ func (e *encoder) exchange() {
 		} else {
 			e.none(i.A)
 		}
-		o.reg, o.b8r, o.mem = e.num(reg, GPR), o.w == 1, &i.Mem
+		o.reg, o.b8r, o.mem = e.num(reg, code.GPR), o.w == 1, &i.Mem
 		if !i.Mem.Valid() {
 			e.fail("no memory operand")
 		}

@@ -1,11 +1,13 @@
 package amd64
 
+import "github.com/mlxlua/mlxlua/metal/jit/code"
+
 // vop is a vector instruction with its operands in their places: numbers of registers, or mem.
 type vop struct {
 	op     byte
 	reg, v int // ModRM.reg and VEX.vvvv
 	rm     int // ModRM.rm, if mem is nil
-	mem    *Mem
+	mem    *code.Mem
 	k      int // mask
 	zero   bool
 	evex   bool // has to be EVEX
@@ -32,18 +34,18 @@ func (e *encoder) width(w uint8) byte {
 }
 
 // anyNum is num for whichever class the flag says.
-func (e *encoder) anyNum(r R, general, mask bool) int {
+func (e *encoder) anyNum(r code.R, general, mask bool) int {
 	switch {
 	case general:
-		return e.num(r, GPR)
+		return e.num(r, code.GPR)
 	case mask:
-		return e.num(r, Mask)
+		return e.num(r, code.Mask)
 	}
-	return e.num(r, Vec)
+	return e.num(r, code.Vec)
 }
 
 // rmOperand puts a register or the memory operand into rm.
-func (e *encoder) rmOperand(o *vop, r R, general bool) {
+func (e *encoder) rmOperand(o *vop, r code.R, general bool) {
 	if e.i.Mem.Valid() {
 		e.none(r)
 		o.mem = &e.i.Mem
@@ -73,7 +75,7 @@ func (e *encoder) vector() {
 	}
 	e.place(&o)
 	if i.KM != 0 {
-		o.k = e.num(i.KM, Mask)
+		o.k = e.num(i.KM, code.Mask)
 		if o.k == 0 {
 			e.fail("k0 as a write mask")
 		}
@@ -116,15 +118,15 @@ func (e *encoder) place(o *vop) {
 		e.rmOperand(o, i.A, r.enc&aG != 0)
 	case formRVM, formRVMI, formTVM, formTVMI, formRVMR:
 		o.reg = e.anyNum(i.Dst, dg, dk)
-		o.v = e.num(i.A, Vec)
+		o.v = e.num(i.A, code.Vec)
 		e.rmOperand(o, i.B, false)
 		if r.form != formRVMR {
 			e.none(i.C)
 		} else {
-			o.imm = e.num(i.C, Vec) << 4
+			o.imm = e.num(i.C, code.Vec) << 4
 		}
 	case formMR, formMRI:
-		o.reg = e.num(i.A, Vec)
+		o.reg = e.num(i.A, code.Vec)
 		e.none(i.B, i.C)
 		e.rmOperand(o, i.Dst, dg)
 	case formMov:
@@ -134,13 +136,13 @@ func (e *encoder) place(o *vop) {
 	case formShift:
 		e.placeShift(o)
 	case formMVR:
-		o.reg, o.v = e.num(i.A, Vec), e.num(i.B, Vec)
+		o.reg, o.v = e.num(i.A, code.Vec), e.num(i.B, code.Vec)
 		e.rmOperand(o, i.Dst, false)
 		e.none(i.C)
 	case formGV, formGK, formSK:
 		e.placeVSIB(o)
 	case formAB:
-		o.reg = e.num(i.A, Vec)
+		o.reg = e.num(i.A, code.Vec)
 		e.none(i.Dst, i.C)
 		e.rmOperand(o, i.B, false)
 	case formZero:
@@ -163,14 +165,14 @@ func (e *encoder) placeMove(o *vop) {
 	e.none(i.B, i.C)
 	if i.Dst == 0 {
 		o.op = e.r.op2
-		o.reg = e.num(i.A, Vec)
+		o.reg = e.num(i.A, code.Vec)
 		e.rmOperand(o, 0, false)
 		if !i.Mem.Valid() {
 			e.fail("no destination")
 		}
 		return
 	}
-	o.reg = e.num(i.Dst, Vec)
+	o.reg = e.num(i.Dst, code.Vec)
 	e.rmOperand(o, i.A, false)
 	// Turned round, a copy from one of the upper registers to a lower one is a byte shorter.
 	if o.mem == nil && o.reg < 8 && o.rm >= 8 && o.rm < 16 && i.W < 64 && i.KM == 0 && o.enc&evexOnly == 0 {
@@ -182,27 +184,27 @@ func (e *encoder) placeMove(o *vop) {
 func (e *encoder) placeMovDQ(o *vop) {
 	i := e.i
 	e.none(i.B, i.C)
-	quad := i.Op == VMovQ
+	quad := i.Op == code.VMovQ
 	switch {
 	case i.Mem.Valid() && i.Dst == 0:
-		o.op, o.reg, o.mem = e.r.op2, e.num(i.A, Vec), &i.Mem
+		o.op, o.reg, o.mem = e.r.op2, e.num(i.A, code.Vec), &i.Mem
 		if o.reg > 15 {
 			o.op = 0x7e
 		}
 	case i.Mem.Valid():
-		o.op, o.reg, o.mem = e.r.op, e.num(i.Dst, Vec), &i.Mem
+		o.op, o.reg, o.mem = e.r.op, e.num(i.Dst, code.Vec), &i.Mem
 		e.none(i.A)
 		if quad {
 			o.enc = o.enc&^p66 | pF3
 		}
-	case i.Dst.Class() == Vec && i.A.Class() == GPR:
-		o.op, o.reg, o.rm = 0x6e, e.num(i.Dst, Vec), e.num(i.A, GPR)
+	case i.Dst.Class() == code.Vec && i.A.Class() == code.GPR:
+		o.op, o.reg, o.rm = 0x6e, e.num(i.Dst, code.Vec), e.num(i.A, code.GPR)
 		o.vw = quad
-	case i.Dst.Class() == GPR && i.A.Class() == Vec:
-		o.op, o.reg, o.rm = 0x7e, e.num(i.A, Vec), e.num(i.Dst, GPR)
+	case i.Dst.Class() == code.GPR && i.A.Class() == code.Vec:
+		o.op, o.reg, o.rm = 0x7e, e.num(i.A, code.Vec), e.num(i.Dst, code.GPR)
 		o.vw = quad
 	case quad:
-		o.op, o.reg, o.rm = e.r.op, e.num(i.Dst, Vec), e.num(i.A, Vec)
+		o.op, o.reg, o.rm = e.r.op, e.num(i.Dst, code.Vec), e.num(i.A, code.Vec)
 		o.enc = o.enc&^p66 | pF3
 		if o.reg < 8 && o.rm >= 8 && o.rm < 16 {
 			o.op, o.reg, o.rm = e.r.op2, o.rm, o.reg
@@ -221,13 +223,13 @@ func (e *encoder) placeShift(o *vop) {
 		if o.op == 0 {
 			e.fail("shift by a constant only")
 		}
-		o.reg, o.v = e.num(i.Dst, Vec), e.num(i.A, Vec)
+		o.reg, o.v = e.num(i.Dst, code.Vec), e.num(i.A, code.Vec)
 		o.n = 16
 		o.enc = o.enc&^tupleMask | m16
 		e.rmOperand(o, i.B, false)
 		return
 	}
-	o.op, o.reg, o.v = e.r.op2, int(e.r.ext), e.num(i.Dst, Vec)
+	o.op, o.reg, o.v = e.r.op2, int(e.r.ext), e.num(i.Dst, code.Vec)
 	e.rmOperand(o, i.A, false)
 	if i.Imm < 0 || i.Imm > 255 {
 		e.fail("shift by more than 8 bits")
@@ -241,26 +243,26 @@ func (e *encoder) placeVSIB(o *vop) {
 	i := e.i
 	o.vsib = true
 	o.mem = &i.Mem
-	if !i.Mem.Valid() || i.Mem.Index.Class() != Vec {
+	if !i.Mem.Valid() || i.Mem.Index.Class() != code.Vec {
 		e.fail("no vector index")
 		return
 	}
 	e.none(i.B, i.C)
 	switch e.r.form {
 	case formGV:
-		o.reg, o.v = e.num(i.Dst, Vec), e.num(i.A, Vec)
+		o.reg, o.v = e.num(i.Dst, code.Vec), e.num(i.A, code.Vec)
 		if x := i.Mem.Index; x == i.Dst || x == i.A || i.Dst == i.A {
 			e.fail("gather with equal registers")
 		}
 		return
 	case formGK:
-		o.reg = e.num(i.Dst, Vec)
+		o.reg = e.num(i.Dst, code.Vec)
 		e.none(i.A)
 		if i.Mem.Index == i.Dst {
 			e.fail("gather with equal registers")
 		}
 	default:
-		o.reg = e.num(i.A, Vec)
+		o.reg = e.num(i.A, code.Vec)
 		e.none(i.Dst)
 	}
 	if i.KM == 0 {
@@ -377,15 +379,15 @@ func (e *encoder) mask() {
 			}
 		}
 		e.noMem()
-		e.vexK(r.op, 1, pp, w, 1, e.num(i.Dst, Mask), e.num(i.A, Mask), e.num(i.B, Mask))
+		e.vexK(r.op, 1, pp, w, 1, e.num(i.Dst, code.Mask), e.num(i.A, code.Mask), e.num(i.B, code.Mask))
 	case formK2:
 		e.noMem()
 		e.none(i.B)
-		e.vexK(r.op, 1, pp, w, 0, e.num(i.Dst, Mask), 0, e.num(i.A, Mask))
+		e.vexK(r.op, 1, pp, w, 0, e.num(i.Dst, code.Mask), 0, e.num(i.A, code.Mask))
 	case formKTest:
 		e.noMem()
 		e.none(i.Dst)
-		e.vexK(r.op, 1, pp, w, 0, e.num(i.A, Mask), 0, e.num(i.B, Mask))
+		e.vexK(r.op, 1, pp, w, 0, e.num(i.A, code.Mask), 0, e.num(i.B, code.Mask))
 	case formKI:
 		e.noMem()
 		e.none(i.B)
@@ -394,7 +396,7 @@ func (e *encoder) mask() {
 			op++
 		}
 		// W tells words from bytes and quads from doubles here.
-		e.vexK(op, 3, 1, i.W == 2 || i.W == 8, 0, e.num(i.Dst, Mask), 0, e.num(i.A, Mask))
+		e.vexK(op, 3, 1, i.W == 2 || i.W == 8, 0, e.num(i.Dst, code.Mask), 0, e.num(i.A, code.Mask))
 		e.imm8(i.Imm)
 	}
 }
@@ -432,7 +434,7 @@ func (e *encoder) kmov(w bool, pp byte) {
 		} else {
 			e.none(i.A)
 		}
-		reg := e.num(k, Mask)
+		reg := e.num(k, code.Mask)
 		base, index := e.memRegs(&i.Mem, false)
 		x, b := byte(1), byte(1)
 		if index >= 8 {
@@ -452,11 +454,11 @@ func (e *encoder) kmov(w bool, pp byte) {
 		}
 		e.byte(op)
 		e.modMem(reg, &i.Mem, 1)
-	case i.Dst.Class() == Mask && i.A.Class() == Mask:
-		e.vexK(0x90, 1, pp, w, 0, e.num(i.Dst, Mask), 0, e.num(i.A, Mask))
-	case i.Dst.Class() == Mask:
-		e.vexK(0x92, 1, gp, i.W == 8, 0, e.num(i.Dst, Mask), 0, e.num(i.A, GPR))
+	case i.Dst.Class() == code.Mask && i.A.Class() == code.Mask:
+		e.vexK(0x90, 1, pp, w, 0, e.num(i.Dst, code.Mask), 0, e.num(i.A, code.Mask))
+	case i.Dst.Class() == code.Mask:
+		e.vexK(0x92, 1, gp, i.W == 8, 0, e.num(i.Dst, code.Mask), 0, e.num(i.A, code.GPR))
 	default:
-		e.vexK(0x93, 1, gp, i.W == 8, 0, e.num(i.Dst, GPR), 0, e.num(i.A, Mask))
+		e.vexK(0x93, 1, gp, i.W == 8, 0, e.num(i.Dst, code.GPR), 0, e.num(i.A, code.Mask))
 	}
 }

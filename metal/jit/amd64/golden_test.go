@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
 var update = flag.Bool("update", false, "have GNU as write testdata/golden.txt anew")
@@ -20,18 +22,21 @@ const goldenHead = "# What GNU as makes of each instruction: go test ./metal/jit
 
 // Registers for the n-th variant: low, high (VEX), upper (EVEX).
 var (
-	goldenG = [4][3]R{{RAX, RCX, RDX}, {RSI, RBP, RDI}, {R8, R15, R10}, {R9, RBX, R13}}
-	goldenV = [4][3]R{{V(0), V(1), V(2)}, {V(3), V(12), V(5)}, {V(9), V(6), V(15)}, {V(17), V(30), V(24)}}
+	goldenG = [4][3]code.R{{code.RAX, code.RCX, code.RDX}, {code.RSI, code.RBP, code.RDI},
+		{code.R8, code.R15, code.R10}, {code.R9, code.RBX, code.R13}}
+	goldenV = [4][3]code.R{{code.V(0), code.V(1), code.V(2)}, {code.V(3), code.V(12), code.V(5)},
+		{code.V(9), code.V(6), code.V(15)},
+		{code.V(17), code.V(30), code.V(24)}}
 	// Addresses: each base with a quirk, each size of displacement, indices.
-	goldenM = []Mem{{Base: RAX}, {Base: RBP, Disp: 64}, {Base: R13, Index: RSI, Scale: 4},
-		{Base: RSP, Disp: 1024}, {Base: R12, Disp: -128}, {Base: RBX, Index: R9, Scale: 8, Disp: 4096},
-		{Base: R12}, {Base: R13}, {Index: RCX, Scale: 2, Disp: 33}, {Base: R8, Disp: -8}}
+	goldenM = []code.Mem{{Base: code.RAX}, {Base: code.RBP, Disp: 64}, {Base: code.R13, Index: code.RSI, Scale: 4},
+		{Base: code.RSP, Disp: 1024}, {Base: code.R12, Disp: -128}, {Base: code.RBX, Index: code.R9, Scale: 8, Disp: 4096},
+		{Base: code.R12}, {Base: code.R13}, {Index: code.RCX, Scale: 2, Disp: 33}, {Base: code.R8, Disp: -8}}
 )
 
 // goldens lists the instructions of the golden file.
-func goldens() []Inst {
-	var out []Inst
-	for op := NoOpcode + 1; op < numOpcodes; op++ {
+func goldens() []code.Inst {
+	var out []code.Inst
+	for op := code.NoOpcode + 1; op < code.NumOpcodes; op++ {
 		switch f := rowOf(op).form; {
 		case f < formKMov:
 			out = append(out, goldenVector(op)...)
@@ -45,14 +50,14 @@ func goldens() []Inst {
 }
 
 // goldenVector varies registers, addresses, widths, masks and broadcasts.
-func goldenVector(op Opcode) []Inst {
+func goldenVector(op code.Opcode) []code.Inst {
 	r := rowOf(op)
-	var out []Inst
+	var out []code.Inst
 	if r.form == formZero {
-		return []Inst{{Op: op}}
+		return []code.Inst{{Op: op}}
 	}
 	for n := range 8 {
-		i := Inst{Op: op, Imm: int64(int(op)*7+n) & 31}
+		i := code.Inst{Op: op, Imm: int64(int(op)*7+n) & 31}
 		evex := r.enc&vexOnly == 0
 		set := n & 3
 		if set == 3 && !evex {
@@ -77,7 +82,7 @@ func goldenVector(op Opcode) []Inst {
 			dst = g
 		}
 		if r.enc&dK != 0 {
-			dst = K(n&3 + 2)
+			dst = code.K(n&3 + 2)
 		}
 		maskable := r.maskable()
 		if mem {
@@ -92,10 +97,10 @@ func goldenVector(op Opcode) []Inst {
 }
 
 // goldenPlace puts operands where the form wants them; it returns nothing if the variant makes no sense.
-func goldenPlace(i Inst, r *row, n int, dst, a, b, g R, maskable bool) []Inst {
+func goldenPlace(i code.Inst, r *row, n int, dst, a, b, g code.R, maskable bool) []code.Inst {
 	mem := i.Mem.Valid()
 	if maskable && (n == 2 || n == 3 || n == 5) {
-		i.KM = K(n)
+		i.KM = code.K(n)
 		i.Zero = n == 3
 	}
 	if r.enc&memOnly != 0 && !mem {
@@ -164,7 +169,7 @@ func goldenPlace(i Inst, r *row, n int, dst, a, b, g R, maskable bool) []Inst {
 			return nil
 		}
 		if i.Mem.Base == 0 {
-			i.Mem.Base = R11
+			i.Mem.Base = code.R11
 		}
 		i.Mem.Bcast = false
 		i.Mem.Index, i.Mem.Scale = a, 4
@@ -173,17 +178,17 @@ func goldenPlace(i Inst, r *row, n int, dst, a, b, g R, maskable bool) []Inst {
 		case formGV:
 			i.Dst, i.A = dst, b
 		case formGK:
-			i.Dst, i.KM = dst, K(n-1)
+			i.Dst, i.KM = dst, code.K(n-1)
 		default:
-			i.A, i.KM = dst, K(n-1)
+			i.A, i.KM = dst, code.K(n-1)
 		}
 	}
-	return []Inst{i}
+	return []code.Inst{i}
 }
 
-func goldenMovDQ(i Inst, n int, dst, g R) []Inst {
+func goldenMovDQ(i code.Inst, n int, dst, g code.R) []code.Inst {
 	switch {
-	case n < 4 && i.Op == VMovQ && n&1 == 1:
+	case n < 4 && i.Op == code.VMovQ && n&1 == 1:
 		i.Dst, i.A = dst, goldenV[2][0]
 	case n < 2:
 		i.Dst, i.A = dst, g
@@ -194,32 +199,33 @@ func goldenMovDQ(i Inst, n int, dst, g R) []Inst {
 	default:
 		i.A = dst
 	}
-	return []Inst{i}
+	return []code.Inst{i}
 }
 
-func goldenMask(op Opcode) []Inst {
+func goldenMask(op code.Opcode) []code.Inst {
 	r := rowOf(op)
-	var out []Inst
+	var out []code.Inst
 	for n, w := range []uint8{1, 2, 4, 8} {
-		i := Inst{Op: op, W: w}
+		i := code.Inst{Op: op, W: w}
 		switch r.form {
 		case formK3:
-			if op == KUnpck && w == 1 {
+			if op == code.KUnpck && w == 1 {
 				continue
 			}
-			i.Dst, i.A, i.B = K(n+1), K(n+2), K(7-n)
+			i.Dst, i.A, i.B = code.K(n+1), code.K(n+2), code.K(7-n)
 		case formK2:
-			i.Dst, i.A = K(n+1), K(n+3)
+			i.Dst, i.A = code.K(n+1), code.K(n+3)
 		case formKTest:
-			i.A, i.B = K(n+1), K(n+3)
+			i.A, i.B = code.K(n+1), code.K(n+3)
 		case formKI:
-			i.Dst, i.A, i.Imm = K(n+1), K(n+3), int64(n*2+1)
+			i.Dst, i.A, i.Imm = code.K(n+1), code.K(n+3), int64(n*2+1)
 		case formKMov:
 			m := goldenM[n*2+1]
-			out = append(out, Inst{Op: op, W: w, Dst: K(1), A: K(2 + n)}, Inst{Op: op, W: w, Dst: K(3), A: R9},
-				Inst{Op: op, W: w, Dst: K(3), A: RCX}, Inst{Op: op, W: w, Dst: R14, A: K(5)},
-				Inst{Op: op, W: w, Dst: RDI, A: K(5)}, Inst{Op: op, W: w, Dst: K(6), Mem: m},
-				Inst{Op: op, W: w, A: K(7), Mem: m}, Inst{Op: op, W: w, A: K(7), Mem: goldenM[2]})
+			out = append(out, code.Inst{Op: op, W: w, Dst: code.K(1), A: code.K(2 + n)},
+				code.Inst{Op: op, W: w, Dst: code.K(3), A: code.R9},
+				code.Inst{Op: op, W: w, Dst: code.K(3), A: code.RCX}, code.Inst{Op: op, W: w, Dst: code.R14, A: code.K(5)},
+				code.Inst{Op: op, W: w, Dst: code.RDI, A: code.K(5)}, code.Inst{Op: op, W: w, Dst: code.K(6), Mem: m},
+				code.Inst{Op: op, W: w, A: code.K(7), Mem: m}, code.Inst{Op: op, W: w, A: code.K(7), Mem: goldenM[2]})
 			continue
 		}
 		out = append(out, i)
@@ -228,9 +234,9 @@ func goldenMask(op Opcode) []Inst {
 }
 
 // goldenGeneral varies the operands of general instructions.
-func goldenGeneral(op Opcode) []Inst {
+func goldenGeneral(op code.Opcode) []code.Inst {
 	r := rowOf(op)
-	var out []Inst
+	var out []code.Inst
 	widths := []uint8{1, 2, 4, 8}
 	switch r.form {
 	case formExt, formLea, formBMI, formBMIV, formBMI1, formSwap, formG0, formX87:
@@ -242,7 +248,7 @@ func goldenGeneral(op Opcode) []Inst {
 	case formJmp:
 		widths = []uint8{8}
 	}
-	if op == MovSXD {
+	if op == code.MovSXD {
 		widths = []uint8{8}
 	}
 	imms := []int64{1, -1, 5, 127, 0x1234, -0x4321, 0x12345678}
@@ -250,7 +256,7 @@ func goldenGeneral(op Opcode) []Inst {
 		for n, set := range goldenG {
 			d, a, b := set[0], set[1], set[2]
 			m := goldenM[(int(op)*3+k*4+n)%len(goldenM)]
-			c := Cond((int(op) + 4*k + n) & 15)
+			c := code.Cond((int(op) + 4*k + n) & 15)
 			imm := imms[(n*2+k)%len(imms)]
 			if w == 1 {
 				imm = int64(int8(imm))
@@ -258,74 +264,74 @@ func goldenGeneral(op Opcode) []Inst {
 			if w == 2 {
 				imm = int64(int16(imm))
 			}
-			i := func(i Inst) {
+			i := func(i code.Inst) {
 				i.Op, i.W, i.Cond = op, w, c
 				out = append(out, i)
 			}
 			switch r.form {
 			case formALU:
-				i(Inst{Dst: d, A: a})
-				i(Inst{Dst: d, Imm: imm})
-				i([]Inst{{Dst: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {Dst: b, Mem: m}}[n])
+				i(code.Inst{Dst: d, A: a})
+				i(code.Inst{Dst: d, Imm: imm})
+				i([]code.Inst{{Dst: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {Dst: b, Mem: m}}[n])
 			case formCmp, formTest:
-				i(Inst{A: d, B: a})
-				i(Inst{A: d, Imm: imm})
-				i([]Inst{{B: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {B: b, Mem: m}}[n])
+				i(code.Inst{A: d, B: a})
+				i(code.Inst{A: d, Imm: imm})
+				i([]code.Inst{{B: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {B: b, Mem: m}}[n])
 				if r.form == formTest && out[len(out)-1].A != 0 {
 					out = out[:len(out)-1]
 				}
 			case formGMov:
-				i(Inst{Dst: d, A: a})
-				i(Inst{Dst: d, Imm: imm})
-				i([]Inst{{Dst: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {Dst: b, Mem: m}}[n])
+				i(code.Inst{Dst: d, A: a})
+				i(code.Inst{Dst: d, Imm: imm})
+				i([]code.Inst{{Dst: a, Mem: m}, {A: a, Mem: m}, {Mem: m, Imm: imm}, {Dst: b, Mem: m}}[n])
 				if w == 8 {
-					i(Inst{Dst: b, Imm: 0x123456789abc})
-					i(Inst{Dst: b, Imm: 0x89abcdef})
+					i(code.Inst{Dst: b, Imm: 0x123456789abc})
+					i(code.Inst{Dst: b, Imm: 0x89abcdef})
 				}
 			case formExt, formG2, formT2, formCMov, formBMI1:
-				i(Inst{Dst: d, A: a})
-				i(Inst{Dst: b, Mem: m})
+				i(code.Inst{Dst: d, A: a})
+				i(code.Inst{Dst: b, Mem: m})
 			case formG2I:
-				i(Inst{Dst: d, A: a, Imm: imm})
-				i(Inst{Dst: b, Mem: m, Imm: imm})
+				i(code.Inst{Dst: d, A: a, Imm: imm})
+				i(code.Inst{Dst: b, Mem: m, Imm: imm})
 			case formLea:
-				i(Inst{Dst: d, Mem: m})
+				i(code.Inst{Dst: d, Mem: m})
 			case formUn:
-				i([]Inst{{Dst: a}, {Mem: m}, {Dst: d}, {Dst: b}}[n])
+				i([]code.Inst{{Dst: a}, {Mem: m}, {Dst: d}, {Dst: b}}[n])
 			case formMul:
-				i([]Inst{{A: a}, {Mem: m}, {A: d}, {A: b}}[n])
+				i([]code.Inst{{A: a}, {Mem: m}, {A: d}, {A: b}}[n])
 			case formGSh:
-				i([]Inst{{Dst: d, A: RCX}, {Dst: a, Imm: 5}, {Dst: d, Imm: 1}, {Mem: m, Imm: 3}}[n])
+				i([]code.Inst{{Dst: d, A: code.RCX}, {Dst: a, Imm: 5}, {Dst: d, Imm: 1}, {Mem: m, Imm: 3}}[n])
 			case formBMI:
-				i(Inst{Dst: d, A: a, B: b})
-				i(Inst{Dst: d, Mem: m, B: b})
+				i(code.Inst{Dst: d, A: a, B: b})
+				i(code.Inst{Dst: d, Mem: m, B: b})
 			case formBMIV:
-				i(Inst{Dst: d, A: a, B: b})
-				i(Inst{Dst: d, A: b, Mem: m})
+				i(code.Inst{Dst: d, A: a, B: b})
+				i(code.Inst{Dst: d, A: b, Mem: m})
 			case formSwap:
-				i(Inst{Dst: d})
+				i(code.Inst{Dst: d})
 			case formSet:
-				i(Inst{Dst: d})
-				i(Inst{Dst: a})
-				i(Inst{Mem: m})
+				i(code.Inst{Dst: d})
+				i(code.Inst{Dst: a})
+				i(code.Inst{Mem: m})
 			case formXchg:
-				i(Inst{Dst: d, Mem: m})
+				i(code.Inst{Dst: d, Mem: m})
 				if n > 0 {
-					i(Inst{Dst: d, A: b})
+					i(code.Inst{Dst: d, A: b})
 				}
 			case formLockR:
-				i(Inst{Dst: d, Mem: m})
+				i(code.Inst{Dst: d, Mem: m})
 			case formLockA:
-				i(Inst{A: d, Mem: m})
+				i(code.Inst{A: d, Mem: m})
 			case formLock:
-				i([]Inst{{A: d, Mem: m}, {Imm: imm, Mem: m}, {A: a, Mem: m}, {Imm: imm, Mem: m}}[n])
+				i([]code.Inst{{A: d, Mem: m}, {Imm: imm, Mem: m}, {A: a, Mem: m}, {Imm: imm, Mem: m}}[n])
 			case formJmp:
-				i([]Inst{{A: d}, {Mem: m}, {A: a}, {Mem: m}}[n])
+				i([]code.Inst{{A: d}, {Mem: m}, {A: a}, {Mem: m}}[n])
 			case formX87, formPref:
-				i(Inst{Mem: m})
+				i(code.Inst{Mem: m})
 			case formBytes, formG0:
 				if n == 0 {
-					i(Inst{})
+					i(code.Inst{})
 				}
 			}
 		}
@@ -334,8 +340,8 @@ func goldenGeneral(op Opcode) []Inst {
 }
 
 // assembleOne returns the bytes of one instruction.
-func assembleOne(i Inst) ([]byte, error) {
-	f := NewFunc()
+func assembleOne(i code.Inst) ([]byte, error) {
+	f := NewProgram()
 	f.Emit(i)
 	c, err := f.Assemble(AVX512)
 	return c.Bytes, err
@@ -376,7 +382,7 @@ func TestGolden(t *testing.T) {
 	insts := goldens()
 	var lines []string
 	for k := range insts {
-		lines = append(lines, insts[k].String())
+		lines = append(lines, text(&insts[k]))
 	}
 	if *update {
 		var b bytes.Buffer

@@ -3,32 +3,16 @@ package amd64
 import (
 	"strconv"
 	"strings"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
 var regNames = [16]string{"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"}
 
-// String returns the register's name: its 64-bit one if it is general, zmm for vectors; virtual ones have a % in
-// front.
-func (r R) String() string {
-	switch {
-	case r == 0:
-		return "none"
-	case r.Virtual() || r.Class() >= NumClasses:
-		return "%" + string("?gvk"[r.Class()&3]) + strconv.Itoa(r.Num()-FirstVirtual)
-	case r.Class() == GPR && r.Num() > 15:
-		return "gpr" + strconv.Itoa(r.Num())
-	case r.Class() == GPR:
-		return gprName(r, 8)
-	case r.Class() == Vec:
-		return vecName(r, 64)
-	}
-	return "k" + strconv.Itoa(r.Num())
-}
-
 // gprName returns the name of the low w bytes of a general register.
-func gprName(r R, w int) string {
+func gprName(r code.R, w int) string {
 	n := r.Num()
-	if r.Virtual() || r.Class() != GPR || n > 15 {
+	if r.Virtual() || r.Class() != code.GPR || n > 15 {
 		return r.String()
 	}
 	if n >= 8 {
@@ -50,8 +34,8 @@ func gprName(r R, w int) string {
 }
 
 // vecName returns the name of the low w bytes of a vector register.
-func vecName(r R, w int) string {
-	if r.Virtual() || r.Class() != Vec {
+func vecName(r code.R, w int) string {
+	if r.Virtual() || r.Class() != code.Vec {
 		return r.String()
 	}
 	p := "xmm"
@@ -65,11 +49,11 @@ func vecName(r R, w int) string {
 }
 
 // regName returns the name of a register in an operand of w bytes.
-func regName(r R, w int) string {
+func regName(r code.R, w int) string {
 	switch r.Class() {
-	case GPR:
+	case code.GPR:
 		return gprName(r, w)
-	case Vec:
+	case code.Vec:
 		return vecName(r, w)
 	}
 	return r.String()
@@ -79,7 +63,7 @@ var ptrNames = map[int]string{1: "byte ptr ", 2: "word ptr ", 4: "dword ptr ", 8
 	32: "ymmword ptr ", 64: "zmmword ptr "}
 
 // text returns the address in brackets; vecW is the width of a vector index.
-func (m *Mem) text(vecW int) string {
+func memText(m *code.Mem, vecW int) string {
 	var b strings.Builder
 	b.WriteByte('[')
 	plus := false
@@ -110,35 +94,35 @@ func (m *Mem) text(vecW int) string {
 }
 
 // mem returns the memory operand of n bytes.
-func (i *Inst) mem(n int) string {
+func memOperand(i *code.Inst, n int) string {
 	r := rowOf(i.Op)
 	if i.Mem.Bcast {
 		b := max(1, r.enc.bcast())
-		return strings.Replace(ptrNames[b], "ptr", "bcst", 1) + i.Mem.text(0) + "{1to" + strconv.Itoa(n/b) + "}"
+		return strings.Replace(ptrNames[b], "ptr", "bcst", 1) + memText(&i.Mem, 0) + "{1to" + strconv.Itoa(n/b) + "}"
 	}
-	return ptrNames[n] + i.Mem.text(i.indexWidth())
+	return ptrNames[n] + memText(&i.Mem, indexWidth(i))
 }
 
 // indexWidth returns the bytes of a gather's index.
-func (i *Inst) indexWidth() int {
+func indexWidth(i *code.Inst) int {
 	switch i.Op {
-	case VPGatherDQ, VPGatherDQK, VPScatterDQ:
+	case code.VPGatherDQ, code.VPGatherDQK, code.VPScatterDQ:
 		return max(16, int(i.W)/2)
 	}
 	return int(i.W)
 }
 
 // dataWidth returns the bytes of what a gather or scatter moves.
-func (i *Inst) dataWidth() int {
+func dataWidth(i *code.Inst) int {
 	switch i.Op {
-	case VPGatherQD, VPGatherQDK, VPScatterQD:
+	case code.VPGatherQD, code.VPGatherQDK, code.VPScatterQD:
 		return max(16, int(i.W)/2)
 	}
 	return int(i.W)
 }
 
-// String returns the instruction in Intel's syntax, as GNU as reads it once registers are real.
-func (i *Inst) String() string {
+// text returns the instruction in Intel's syntax, as GNU as reads it once registers are real.
+func text(i *code.Inst) string {
 	r := rowOf(i.Op)
 	switch {
 	case r.form == formNone:
@@ -148,20 +132,20 @@ func (i *Inst) String() string {
 		if i.Label != 0 {
 			return ".L" + strconv.Itoa(int(i.Label)) + ":"
 		}
-		if i.Op == SaveLive || i.Op == LoadLive {
+		if i.Op == code.SaveLive || i.Op == code.LoadLive {
 			s += " " + strconv.Itoa(int(i.Safepoint))
 		}
 		return s
 	case r.form < formKMov:
-		return i.vectorText(r)
+		return vectorText(i, r)
 	case r.form < formALU:
-		return i.maskText(r)
+		return maskText(i, r)
 	}
-	return i.generalText(r)
+	return generalText(i, r)
 }
 
-// vectorText is String for vector instructions.
-func (i *Inst) vectorText(r *row) string {
+// vectorText is text for vector instructions.
+func vectorText(i *code.Inst, r *row) string {
 	w := int(i.W)
 	if r.enc&lig != 0 {
 		w = 16
@@ -174,8 +158,8 @@ func (i *Inst) vectorText(r *row) string {
 	if r.enc&lig != 0 && r.enc&tupleMask == 0 {
 		rmW = 16
 	}
-	reg := func(x R, w int) string {
-		if x.Class() == GPR {
+	reg := func(x code.R, w int) string {
+		if x.Class() == code.GPR {
 			return regName(x, gprW)
 		}
 		return regName(x, w)
@@ -189,9 +173,9 @@ func (i *Inst) vectorText(r *row) string {
 		}
 		return s
 	}
-	rm := func(x R) string {
+	rm := func(x code.R) string {
 		if x == 0 && i.Mem.Valid() {
-			return i.mem(rmW)
+			return memOperand(i, rmW)
 		}
 		return reg(x, rmW)
 	}
@@ -219,16 +203,16 @@ func (i *Inst) vectorText(r *row) string {
 		return join(masked(rm(i.Dst)), reg(i.A, w), imm)
 	case formMov:
 		if i.Dst == 0 {
-			return join(masked(i.mem(rmW)), reg(i.A, w))
+			return join(masked(memOperand(i, rmW)), reg(i.A, w))
 		}
 		return join(dst, rm(i.A))
 	case formMovDQ:
 		gprW = rmW
 		switch {
 		case i.Dst == 0:
-			return join(i.mem(rmW), reg(i.A, 16))
+			return join(memOperand(i, rmW), reg(i.A, 16))
 		case i.Mem.Valid():
-			return join(reg(i.Dst, 16), i.mem(rmW))
+			return join(reg(i.Dst, 16), memOperand(i, rmW))
 		}
 		return join(reg(i.Dst, 16), reg(i.A, 16))
 	case formShift:
@@ -238,26 +222,26 @@ func (i *Inst) vectorText(r *row) string {
 		}
 		return join(dst, rm(i.A), imm)
 	case formMVR:
-		return join(i.mem(rmW), reg(i.B, w), reg(i.A, w))
+		return join(memOperand(i, rmW), reg(i.B, w), reg(i.A, w))
 	case formGV:
-		m := i.Mem.text(i.indexWidth())
-		return join(vecName(i.Dst, i.dataWidth()), m, vecName(i.A, i.dataWidth()))
+		m := memText(&i.Mem, indexWidth(i))
+		return join(vecName(i.Dst, dataWidth(i)), m, vecName(i.A, dataWidth(i)))
 	case formGK:
-		return join(masked(vecName(i.Dst, i.dataWidth())), i.Mem.text(i.indexWidth()))
+		return join(masked(vecName(i.Dst, dataWidth(i))), memText(&i.Mem, indexWidth(i)))
 	case formSK:
-		return join(masked(i.Mem.text(i.indexWidth())), vecName(i.A, i.dataWidth()))
+		return join(masked(memText(&i.Mem, indexWidth(i))), vecName(i.A, dataWidth(i)))
 	case formAB:
 		return join(reg(i.A, w), rm(i.B))
 	}
 	return r.name
 }
 
-// maskText is String for instructions on masks.
-func (i *Inst) maskText(r *row) string {
+// maskText is text for instructions on masks.
+func maskText(i *code.Inst, r *row) string {
 	suffix := map[uint8]string{1: "b", 2: "w", 4: "d", 8: "q"}[i.W]
 	w := int(i.W)
 	switch {
-	case i.Op == KUnpck:
+	case i.Op == code.KUnpck:
 		suffix = map[uint8]string{2: "bw", 4: "wd", 8: "dq"}[i.W]
 	case r.form == formKMov && i.W < 8:
 		w = 4
@@ -267,9 +251,9 @@ func (i *Inst) maskText(r *row) string {
 	case formKMov:
 		switch {
 		case i.Mem.Valid() && i.Dst == 0:
-			return s + i.mem(int(i.W)) + ", " + i.A.String()
+			return s + memOperand(i, int(i.W)) + ", " + i.A.String()
 		case i.Mem.Valid():
-			return s + i.Dst.String() + ", " + i.mem(int(i.W))
+			return s + i.Dst.String() + ", " + memOperand(i, int(i.W))
 		}
 		return s + regName(i.Dst, w) + ", " + regName(i.A, w)
 	case formK3:
@@ -282,15 +266,15 @@ func (i *Inst) maskText(r *row) string {
 	return s + i.Dst.String() + ", " + i.A.String() + ", " + strconv.Itoa(int(uint8(i.Imm)))
 }
 
-// generalText is String for instructions on general registers.
-func (i *Inst) generalText(r *row) string {
+// generalText is text for instructions on general registers.
+func generalText(i *code.Inst, r *row) string {
 	w := int(i.W)
 	name := r.name
 	var ops []string
 	add := func(s string) { ops = append(ops, s) }
-	rm := func(x R, w int) {
+	rm := func(x code.R, w int) {
 		if x == 0 && i.Mem.Valid() {
-			add(i.mem(w))
+			add(memOperand(i, w))
 			return
 		}
 		add(regName(x, w))
@@ -306,7 +290,7 @@ func (i *Inst) generalText(r *row) string {
 		case i.A != 0:
 			add(regName(i.A, w))
 		case i.Mem.Valid() && i.Dst != 0:
-			add(i.mem(w))
+			add(memOperand(i, w))
 		default:
 			imm()
 		}
@@ -316,12 +300,12 @@ func (i *Inst) generalText(r *row) string {
 		case i.B != 0:
 			add(regName(i.B, w))
 		case i.Mem.Valid() && i.A != 0:
-			add(i.mem(w))
+			add(memOperand(i, w))
 		default:
 			imm()
 		}
 	case formExt:
-		if i.Op == MovSXD {
+		if i.Op == code.MovSXD {
 			w = 8
 		}
 		add(regName(i.Dst, w))
@@ -332,7 +316,7 @@ func (i *Inst) generalText(r *row) string {
 			ops[0] = regName(i.Dst, 8)
 			add("[rip + .L" + strconv.Itoa(int(i.Label)) + "]")
 		} else {
-			add(i.Mem.text(8))
+			add(memText(&i.Mem, 8))
 		}
 	case formG2, formT2, formG2I, formCMov:
 		if r.form == formCMov {
@@ -365,7 +349,7 @@ func (i *Inst) generalText(r *row) string {
 		ops = []string{regName(i.Dst, w), regName(i.A, w)}
 		rm(i.B, w)
 	case formXchg, formLockR, formLockA:
-		ops = i.exchangeText(r)
+		ops = exchangeText(i, r)
 	case formJcc, formJmp:
 		if r.form == formJcc {
 			name += i.Cond.String()
@@ -380,9 +364,9 @@ func (i *Inst) generalText(r *row) string {
 			name = "cqo"
 		}
 	case formX87:
-		add(i.mem(w))
+		add(memOperand(i, w))
 	case formPref:
-		add(i.mem(r.enc.bytesOf(uint8(w))))
+		add(memOperand(i, r.enc.bytesOf(uint8(w))))
 	}
 	if len(ops) == 0 {
 		return name
@@ -391,9 +375,9 @@ func (i *Inst) generalText(r *row) string {
 }
 
 // exchangeText returns the operands of instructions that exchange with memory.
-func (i *Inst) exchangeText(r *row) []string {
+func exchangeText(i *code.Inst, r *row) []string {
 	w := int(i.W)
-	m := i.mem(w)
+	m := memOperand(i, w)
 	reg := i.Dst
 	switch {
 	case r.form == formXchg && i.A != 0:

@@ -1,0 +1,27 @@
+package code
+
+// Target is a processor that code is chosen for: what choosing has to know of it, and what makes bytes of the
+// instructions.
+type Target struct {
+	Name string // as people call its instruction set: "AVX2"
+	// VecBytes is how many bytes a register of class Vec has: 64 or 32. Those of 64 bytes come with registers of class
+	// Mask, which comparisons write and which say where an instruction has no effect; with 32, masks are vectors with
+	// all bits of a lane set or clear.
+	VecBytes uint8
+	PairDots bool // VDPBF16PS is there
+	// Registers is how many registers of class Vec the allocator has, about.
+	Registers int
+	// Finish chooses registers for the instructions of f, which it may change, and makes bytes of them. end is where the
+	// slots of what found no register end in the frame.
+	Finish func(f *Func, o Placing) (c Code, end int, err error)
+}
+
+// Placing says where the registers of a Func that Finish does not choose are, and what it may use.
+type Placing struct {
+	Frame  R    // the register that points to the frame, aligned to 64 bytes
+	Slots  int  // offset in the frame from which on slots may be
+	Coarse bool // take values to live longer than they do from the start (regalloc.Allocator): for tests
+}
+
+// Masks reports whether there are registers of class Mask.
+func (t *Target) Masks() bool { return t.VecBytes == 64 }

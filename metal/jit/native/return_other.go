@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package native
+
+// Return is nothing: there is no machine code here.
+var Return []byte
