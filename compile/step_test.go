@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/compile"
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -21,11 +22,21 @@ import (
 )
 
 // chained is a function of several kernels, some of whose values are needed for a while only.
-func chained(in []*array) *array {
-	x, y := in[0], in[1]
-	h := ops.Matmul(x, y)
-	s := ops.Sum(h, []int{-1}, true)
-	return ops.Add(ops.Divide(h, ops.Add(ops.Square(s), num(1))), ops.Transpose(y, nil))
+func chained(in []*array) *array { return chainedOn(nil)(in) }
+
+// chainedOn is chained on a stream.
+func chainedOn(s *tensor.Stream) func(in []*array) *array {
+	var at []*tensor.Ctx
+	if s != nil {
+		at = []*tensor.Ctx{{Stream: s}}
+	}
+	return func(in []*array) *array {
+		x, y := in[0], in[1]
+		h := ops.Matmul(x, y, at...)
+		s := ops.Sum(h, []int{-1}, true, at...)
+		h = ops.Divide(h, ops.Add(ops.Square(s, at...), num(1), at...), at...)
+		return ops.Add(h, ops.Transpose(y, nil, at...), at...)
+	}
 }
 
 func square(n int, seed float32) *array {
@@ -395,4 +406,36 @@ func TestStepsShortOfMemory(t *testing.T) {
 		require.Equal(t, want, bytesOf(t, z))
 	}
 	require.Contains(t, recorded(fn), "recorded: 5 calls")
+}
+
+// TestStepsKept: a driver that keeps forms of steps is given what it needs to run them: the discrete device, which
+// makes each command of its own data and refuses those that were recorded otherwise. Forms go with their recordings.
+func TestStepsKept(t *testing.T) {
+	optest.Open(t)
+	drv := testdevice.NewDiscrete(3)
+	dev, err := metal.NewDevice(drv, metal.DeviceOptions{})
+	require.NoError(t, err)
+	s, err := tensor.NewStream(tensor.SetDevice(dev))
+	require.NoError(t, err)
+	func() {
+		fn, _ := counted(compile.Options{}, chainedOn(s))
+		for i := range 20 {
+			x, y := square(9, float32(i)/20), square(9, float32(i)/13)
+			if i%4 == 3 {
+				y = ops.Transpose(y, nil)
+			}
+			got := call(t, fn, x, y)
+			require.Equal(t, bytesOf(t, chainedOn(s)(arrays{x, y})), bytesOf(t, got), "call %d", i)
+		}
+		kept, parts := drv.Forms.Counts()
+		require.Equal(t, 2, kept) // one for each way in which the inputs lie
+		require.Greater(t, parts, 12)
+		require.Greater(t, fn.Bytes(), int64(2000))
+		runtime.KeepAlive(fn)
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		kept, _ := drv.Forms.Counts()
+		return kept == 0
+	}, 20*time.Second, 20*time.Millisecond)
 }

@@ -329,6 +329,9 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 		}
 	}
 	cb.dev.libs.unpin(rec.libs)
+	for _, k := range rec.kept {
+		k.release()
+	}
 	rec.done()
 	for _, f := range after {
 		f(err)

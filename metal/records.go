@@ -11,6 +11,8 @@ type records struct {
 	bytes []byte // the same of Arg.Bytes
 	libs  []*Library
 	pipes []*Pipeline
+	parts []StepPart
+	kept  []*KeptStep // by part
 }
 
 var spareRecords = sync.Pool{New: func() any { return &records{} }}
@@ -29,7 +31,10 @@ func (r *records) done() {
 	clear(r.args)
 	clear(r.libs)
 	clear(r.pipes)
+	clear(r.parts)
+	clear(r.kept)
 	r.cmds, r.args, r.bytes, r.libs, r.pipes = r.cmds[:0], r.args[:0], r.bytes[:0], r.libs[:0], r.pipes[:0]
+	r.parts, r.kept = r.parts[:0], r.kept[:0]
 	spareRecords.Put(r)
 }
 

@@ -176,9 +176,16 @@ func (r *Recording) keep(t *take) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.made++
-	r.takes = slices.DeleteFunc(r.takes, func(o *take) bool { return o.stream == t.stream && o.key == t.key })
+	r.takes = slices.DeleteFunc(r.takes, func(o *take) bool {
+		same := o.stream == t.stream && o.key == t.key
+		if same {
+			o.drop()
+		}
+		return same
+	})
 	r.takes = append(r.takes, t)
 	for len(r.takes) > 1 && (len(r.takes) > mostTakes || r.takeBytes() > mostTakeBytes) {
+		r.takes[0].drop()
 		r.takes = slices.Delete(r.takes, 0, 1)
 	}
 }
@@ -186,7 +193,7 @@ func (r *Recording) keep(t *take) {
 // takeBytes is what the takes take. Called with mu held.
 func (r *Recording) takeBytes() (n int64) {
 	for _, t := range r.takes {
-		n += t.bytes
+		n += t.bytes + t.formBytes()
 	}
 	return n
 }

@@ -25,6 +25,10 @@ type steps struct {
 	store []*storage
 	old   []int // inputs that changes keep, and that may be written over behind a gate
 	spare bool  // they are not to be
+
+	part     *takePart // that is being encoded; nil: none
+	partFrom int       // its first command in the batch
+	partOf   *batch
 }
 
 // record records a call of a Recording.
@@ -82,7 +86,7 @@ func (k *steps) late() bool {
 
 // clear lets go of what the scratch refers to.
 func (k *steps) clear() {
-	k.t, k.tk, k.old, k.spare = nil, nil, k.old[:0], false
+	k.t, k.tk, k.old, k.spare, k.part, k.partOf = nil, nil, k.old[:0], false, nil, nil
 	clear(k.in)
 	clear(k.bufs)
 	clear(k.store)
@@ -232,6 +236,7 @@ func (k *steps) replay() (err error) {
 			return err
 		}
 	}
+	k.t.node.attrs.(*Recording).keepParts(tk, rec.dev)
 	for i := range tk.units {
 		u := &tk.units[i]
 		if err := k.replayUnit(u); err == errKept {
@@ -239,7 +244,7 @@ func (k *steps) replay() (err error) {
 		} else if err != nil {
 			return u.error(err)
 		}
-		if q.whole != 0 || !q.full() {
+		if q.whole != 0 || k.part != nil || !q.full() {
 			continue
 		}
 		if q.commit(false); rec.job.ctx.Err() != nil {
@@ -381,9 +386,13 @@ func (k *steps) replayUnit(u *takeUnit) error {
 			}
 			q.indivisible()
 		}
+		if k.part == nil && len(tk.parts) > 0 {
+			k.beginPart(int(i))
+		}
 		if err := k.encode(c); err != nil {
 			return err
 		}
+		k.endPart(int(i))
 		for _, at := range c.end {
 			rec.memory.recycle(k.bufs[at])
 			k.live[at] = false

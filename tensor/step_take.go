@@ -23,6 +23,10 @@ type take struct {
 	flops, written int64 // as a job counts them
 	bytes          int64 // that the take takes
 
+	parts []takePart // of which the driver has forms
+	used  bool       // it was replayed before
+	gone  bool       // it was dropped
+
 	// While it is made:
 	dry      *dry
 	ahead    []*Node // whose indices were checked before

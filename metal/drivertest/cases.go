@@ -38,6 +38,7 @@ var cases = []testCase{
 	{name: "calls", run: caseCalls},
 	{name: "calls refused", run: caseCallsRefused},
 	{name: "calls behind gates", run: caseCallsGated},
+	{name: "steps", validate: []bool{false}, run: caseSteps},
 	{name: "meet", run: caseMeet},
 	{name: "meet refused", run: caseMeetRefused},
 	{name: "meet what did not run", run: caseMeetMissed},

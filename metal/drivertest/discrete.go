@@ -11,10 +11,12 @@ import (
 // Discrete is a driver whose device has memory of its own, as a GPU has, on every machine: it passes another driver's
 // kernels through, whose memory the host must not address. What the host writes lies in staging memory until something
 // is submitted or read, and the staging memory is poisoned then: neither side sees the other's bytes but by the verbs.
-// Memory is poisoned before it is freed. Close closes the other driver.
+// Memory is poisoned before it is freed. It keeps forms of steps, and refuses command buffers that these do not make as
+// they were recorded. Close closes the other driver.
 type Discrete struct {
 	metal.Driver
-	info metal.Info
+	info  metal.Info
+	Forms Forms // that it keeps of steps
 
 	mu     sync.Mutex
 	staged []upload
@@ -55,6 +57,9 @@ func (d *Discrete) Offers(r metal.Routine) bool {
 	c, ok := d.Driver.(metal.Caller)
 	return ok && c.Offers(r)
 }
+
+// KeepStep makes a form of a step.
+func (d *Discrete) KeepStep(s *metal.Step) metal.StepForm { return d.Forms.KeepStep(s) }
 
 // Alloc is the other driver's.
 func (d *Discrete) Alloc(n int64) (metal.Memory, error) {
@@ -124,6 +129,10 @@ func (d *Discrete) CopyPeer(mem metal.Memory, offset int64, other metal.Driver, 
 
 // Submit brings what was written to the device, and then the commands.
 func (d *Discrete) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
+	if err := d.Forms.Check(cb); err != nil {
+		done(metal.Result{Err: err})
+		return
+	}
 	d.upload()
 	d.Driver.Submit(queue, cb, done)
 }

@@ -59,6 +59,8 @@ type Fake struct {
 	Reverse bool
 	// Library computes routines; nil: the fake offers none.
 	Library Library
+	// Forms keep steps, of which the fake runs what the forms make; nil: it keeps none.
+	Forms *Forms
 
 	info     metal.Info
 	mu       sync.Mutex
@@ -331,6 +333,9 @@ func (f *Fake) finish(s *submission, err error) {
 // run executes the commands of a command buffer.
 func (f *Fake) run(cb *metal.CommandBuffer) metal.Result {
 	cmds, stop, unit := cb.Commands(), cb.Stop(), 0
+	if f.Forms != nil {
+		cmds = f.Forms.Commands(cb)
+	}
 	ran := make([]bool, len(cmds))
 	var failed []*metal.CommandError
 	for i := 0; i < len(cmds); {
@@ -404,6 +409,14 @@ func (f *Fake) command(ctx context.Context, c metal.Command) error {
 		}
 	}
 	return nil
+}
+
+// KeepStep makes a form of a step, if there are Forms.
+func (f *Fake) KeepStep(s *metal.Step) metal.StepForm {
+	if f.Forms == nil {
+		return nil
+	}
+	return f.Forms.KeepStep(s)
 }
 
 // Offers reports whether the fake's library computes a routine.

@@ -139,7 +139,7 @@ func model() *Fake {
 			return bound("load_at", "origin", get(a[1], 0), a[0])
 		}), "origin:r", "at:rc", "out:w"),
 	).Auto()
-	f.Reverse, f.Library = true, Products{}
+	f.Reverse, f.Library, f.Forms = true, Products{}, &Forms{}
 	f.OnAlloc = func(n int64) error {
 		if n > 1<<30 {
 			return errors.New("too much")
@@ -343,7 +343,7 @@ func defectsOfInputs() []defect {
 
 // TestSuiteFindsDefects: for each defect, the case named must fail.
 func TestSuiteFindsDefects(t *testing.T) {
-	for _, c := range append(defectsOfInputs(), []defect{
+	for _, c := range append(append(defectsOfInputs(), defectsOfSteps()...), []defect{
 		{"no version", "info", func() wrong {
 			return wrong{Fake: model(), info: func(i *metal.Info) { i.Version = "" }}
 		}},
