@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/brief"
 )
 
 // stop is a script that takes long, and what it needs made before.
@@ -99,7 +100,7 @@ func TestContextStopsEverything(t *testing.T) {
 			least := time.Hour
 			for try := range 20 { // on a busy machine one of many is undisturbed
 				least = min(least, stopTime(t, c.before, c.source))
-				if least < 100*time.Millisecond || try >= 4 && least < bound {
+				if least < 100*time.Millisecond || least < bound && (try >= 4 || brief.Run()) {
 					break
 				}
 			}

@@ -15,12 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/docs"
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
 
 // TestExamples: the help of each function ends with an example of its use, and each of its entries gives what the help
 // says. Entries with values of MLX's were compared with MLX: see docs/examples/README.md.
 func TestExamples(t *testing.T) {
+	brief.OnlyValues(t)
 	t.Setenv("COLUMNS", "80") // mx.plot prints to a terminal that is so wide
 	s := New(Options{Libraries: true, Stderr: io.Discard})
 	defer s.Close()

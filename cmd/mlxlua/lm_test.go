@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/stretchr/testify/require"
 )
 
@@ -207,6 +208,7 @@ func TestModelInterrupt(t *testing.T) {
 
 // The commands and scripts of docs/lm.md run as they stand, with a tiny model as DIR and Llama's script as my_model.
 func TestModelPage(t *testing.T) {
+	brief.OnlyValues(t)
 	page, err := os.ReadFile("../../docs/lm.md")
 	require.NoError(t, err)
 	dir, work := tinyModel(t), t.TempDir()
