@@ -24,21 +24,21 @@ type libraryModule struct {
 	files []libraryFile // in the order of their names
 }
 
-// libraryFile is a file of a module, compiled.
+// libraryFile is a file of a module.
 type libraryFile struct {
-	name  string
-	proto *lua.FunctionProto
+	name string
+	// proto compiles it, once for all states, when the first of them uses the module: compiling all of them would be most
+	// of what starting a program takes.
+	proto func() *lua.FunctionProto
 }
 
-// library is the modules of package scripts, compiled once for all states. It panics on a wrong one: they are part of
-// the program.
+// library is the modules of package scripts.
 var library = sync.OnceValue(func() []libraryModule {
 	var out []libraryModule
 	err := fs.WalkDir(scripts.Files, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		proto := libraryProto(file)
 		name := strings.TrimSuffix(file, path.Ext(file))
 		module, inner, folder := strings.Cut(name, "/")
 		if n := len(out); n == 0 || out[n-1].name != module {
@@ -48,7 +48,7 @@ var library = sync.OnceValue(func() []libraryModule {
 			inner = module
 		}
 		m := &out[len(out)-1]
-		m.files = append(m.files, libraryFile{inner, proto})
+		m.files = append(m.files, libraryFile{inner, sync.OnceValue(func() *lua.FunctionProto { return libraryProto(file) })})
 		return nil
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ var library = sync.OnceValue(func() []libraryModule {
 	return out
 })
 
-// libraryProto is a file of package scripts, compiled. It panics on a wrong one.
+// libraryProto is a file of package scripts, compiled. It panics on a wrong one: they are part of the program.
 func libraryProto(file string) *lua.FunctionProto {
 	text, err := scripts.Files.ReadFile(file)
 	if err != nil {
@@ -230,7 +230,7 @@ func (m writtenModule) runFile(name string, with *lua.LTable) lua.LValue {
 	if i < 0 {
 		panic("BUG: scripts: " + m.name + " has no file " + name)
 	}
-	s.L.Push(lua51.Embedded(s.State, m.files[i].proto, s.ownMethods))
+	s.L.Push(lua51.Embedded(s.State, m.files[i].proto(), s.ownMethods))
 	n := with.Len()
 	for i := range n {
 		s.L.Push(with.RawGetInt(i + 1))
