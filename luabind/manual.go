@@ -56,7 +56,7 @@ func byModule(a, b ManualEntry) int {
 
 // never are MLX's names that mx will not have, and why.
 var never = map[string]string{
-	"cuda": "kernels are Metal's", "fast.cuda_kernel": "kernels are Metal's",
+	"cuda": "kernels are Metal's", "fast.cuda_kernel": "kernels are Metal's, on NVIDIA's GPUs too",
 	"fast.precompiled_cuda_kernel": "kernels are Metal's", "from_dlpack": "Python's protocol of sharing memory",
 
 	// Types of Python's.

@@ -167,7 +167,8 @@ func TestFailures(t *testing.T) {
 		{"unknown option", []string{"-z"}, []string{"unrecognized option '-z'\n"}},
 		{"missing argument", []string{"-e"}, []string{"-e needs an argument\n"}},
 		{"bad seed", []string{"--seed", "x"}, []string{"--seed x: want an integer"}},
-		{"no such device", []string{"--device", "cuda", "-e", "print(1)"}, []string{"cuda"}},
+		{"no such device", []string{"--device", "vulkan", "-e", "print(1)"}, []string{"vulkan", "cuda", "cpu"}},
+		{"no such GPU", []string{"--device", "cuda:77", "-e", "print(1)"}, []string{"no device could be opened: cuda: "}},
 		{"a table is an error", []string{"-e", "error({})"}, []string{"mlxlua: "}},
 		{"nil is an error", []string{"-e", "error(nil)"}, []string{"mlxlua: "}},
 	} {

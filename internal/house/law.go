@@ -50,6 +50,7 @@ const lawText = `
 	soft        = metal/soft
 	apple       = metal/apple, metal/apple/...
 	ptx         = metal/ptx
+	machine     = metal/ptx/machine
 	cuda        = metal/cuda, metal/cuda/...
 	drivers     = metal/drivers
 	drivertest  = metal/drivertest
@@ -79,7 +80,7 @@ const lawText = `
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
-	kir < msl, launch, interp, jit, ptx, kerneltest
+	kir < msl, launch, interp, jit, ptx, machine, kerneltest
 	launch < interp, jit
 	interp < jit
 	metal, kir, msl < front
@@ -136,7 +137,8 @@ const lawText = `
 	prelude, interp, launch < msl_test, jit_test
 	jit < msl_test
 	kerneltest < kir_test, interp_test, jit_test, ptx_test, msl_test, soft_test
-	msl, interp, launch < ptx_test
+	msl, interp, launch, machine < ptx_test
+	machine < cuda_test
 	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test

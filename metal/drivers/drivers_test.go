@@ -16,9 +16,11 @@ func TestOpen(t *testing.T) {
 		require.NotEmpty(t, dev.Info().Kind)
 		require.NoError(t, dev.Close())
 	}
-	_, err := drivers.Open(drivers.Options{Name: "cuda"})
-	require.ErrorContains(t, err, `[device] there is no driver "cuda"`, "a device that is missing is never another one")
+	_, err := drivers.Open(drivers.Options{Name: "vulkan"})
+	require.ErrorContains(t, err, `[device] there is no driver "vulkan"`, "a device that is missing is never another one")
 	require.ErrorContains(t, err, "cpu")
+	_, err = drivers.Open(drivers.Options{Name: "cuda:77"})
+	require.ErrorContains(t, err, "[device] no device could be opened: cuda: ", "nor is one of a build that opens none")
 	for _, name := range []string{"cpu:1", "cpu:", "cpu:-1", "cpu:x", "auto:0"} {
 		_, err := drivers.Open(drivers.Options{Name: name})
 		require.ErrorContains(t, err, name)

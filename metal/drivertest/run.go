@@ -231,15 +231,22 @@ kernel void turn_dynamic(device const uint* in [[buffer(0)]], device uint* out [
 kernel void tally(device atomic_uint* count [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   atomic_fetch_add_explicit(&count[i % 3], i, memory_order_relaxed);
 }`,
+	// These never end, though no rule of arithmetic on wrapping numbers need see that: a device may refuse kernels that
+	// wait for memory to change.
 	"spin": header + `
-kernel void spin(device atomic_uint* flag [[buffer(0)]]) {
-  while (atomic_load_explicit(flag, memory_order_relaxed) == 0) {
+kernel void spin(device uint* flag [[buffer(0)]]) {
+  uint x = flag[0];
+  while (x != 7) {
+    x = 2 * x + 2;
   }
+  flag[0] = x;
 }`,
 	"count_forever": header + `
 kernel void count_forever(device uint* x [[buffer(0)]], uint t [[thread_position_in_grid]]) {
-  for (uint i = 0; x[t] != 7; i++) {
+  uint v = 2 * x[t];
+  for (uint i = 0; v != 7; i++) {
     x[64 + t] = i;
+    v = 6 * i;
   }
 }`,
 	"store_at": header + `

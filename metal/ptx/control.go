@@ -198,7 +198,7 @@ const pollEvery = 256
 
 // poll lets a thread end at the end of a round if it was asked to, unless the loop is known to be short.
 func (p *printer) poll(in *kir.Instr, top string) {
-	if p.flow.rounds(in) > 0 {
+	if p.opt.Ends || p.flow.rounds(in) > 0 {
 		return
 	}
 	p.polls = true
@@ -207,7 +207,7 @@ func (p *printer) poll(in *kir.Instr, top string) {
 	p.emit("and.b32 %s, %s, %d;", n, roundsReg, pollEvery-1)
 	p.emit("setp.ne.u32 %s, %s, 0;", more, n)
 	p.emit("@%s bra %s;", more, top)
-	p.stopIfAsked()
+	p.stopIfAsked(top)
 }
 
 // jump prints Break, Continue and Return.

@@ -16,15 +16,19 @@ const (
 
 // Where a launch finds what in its parameter, which is one array of bytes, little-endian.
 const (
-	argControl     = 0  // u64: address of the Control block
-	argTag         = 8  // u32: whatever the driver wants to find in a Fault
-	argShared      = 12 // u32: bytes of dynamic shared memory
-	argGrid        = 16 // 3 u32: threads
-	argThreadgroup = 28 // 3 u32: threads of a whole threadgroup
-	argGroups      = 40 // 3 u32: threadgroups
-	argOrigin      = 52 // 3 u32: the position of the launch's first threadgroup
-	argObjects     = 64 // by Param: u64 address, u64 length
-	argObject      = 16 // bytes of each
+	argControl     = 0   // u64: address of the Control block
+	argStop        = 8   // u64: of the stop words, or 0
+	argSkips       = 16  // 2 u64: of words that keep the launch from running, or 0
+	argFaultWord   = 32  // u64: of a word that a fault sets, or 0
+	argNotice      = 40  // u64: of a word that a fault and a stop set, or 0
+	argTag         = 48  // u32: whatever the driver wants to find in a Fault, and in the stop words
+	argShared      = 52  // u32: bytes of dynamic shared memory
+	argGrid        = 56  // 3 u32: threads
+	argThreadgroup = 68  // 3 u32: threads of a whole threadgroup
+	argGroups      = 80  // 3 u32: threadgroups
+	argOrigin      = 92  // 3 u32: the position of the launch's first threadgroup
+	argObjects     = 112 // by Param: u64 address, u64 length
+	argObject      = 16  // bytes of each
 )
 
 // Layout is what a driver needs to know of a text to launch it.
@@ -70,7 +74,16 @@ func Blocks(grid, threadgroup [3]int) (n [3]int) {
 
 // Arguments is what one launch is given.
 type Arguments struct {
-	Control           uint64 // address of a Control block
+	Control uint64 // address of a Control block
+	// Stop is the address of two words, 0: the launch is not to be stopped. Once the first is not 0, threads end where
+	// they ask, in loops that are not known to be short; they leave the Tag in the second.
+	Stop uint64
+	// Skips are addresses of words, 0: none. Where one is not 0 when the launch begins, nothing of it runs. Nobody but
+	// earlier launches, and the launch itself, may change them.
+	Skips [2]uint64
+	// FaultWord is the address of a word that a fault makes 1, and Notice that of one that a fault or a stop makes 1,
+	// which may be the host's; 0: none.
+	FaultWord, Notice uint64
 	Tag               uint32
 	Grid, Threadgroup [3]int
 	Origin            [3]int // the position of the first threadgroup
@@ -95,7 +108,9 @@ func (l *Layout) Shared(a *Arguments) int {
 func (a *Arguments) Bytes(l *Layout) ([]byte, error) {
 	b := make([]byte, l.Bytes)
 	word := binary.LittleEndian
-	word.PutUint64(b[argControl:], a.Control)
+	for i, address := range []uint64{a.Control, a.Stop, a.Skips[0], a.Skips[1], a.FaultWord, a.Notice} {
+		word.PutUint64(b[argControl+8*i:], address)
+	}
 	word.PutUint32(b[argTag:], a.Tag)
 	word.PutUint32(b[argShared:], uint32(l.Shared(a)))
 	groups := Blocks(a.Grid, a.Threadgroup)
@@ -132,14 +147,13 @@ func (a *Arguments) Bytes(l *Layout) ([]byte, error) {
 	return b, nil
 }
 
-// ControlBytes is the size of a Control block: device memory that is zero before a submission's first launch, aligned
-// to 8. Its first word is the stop word: once it is not zero, threads end where they ask, in loops that are not known
-// to be short. The host stops a kernel by setting it; a fault sets it too, so that nobody waits for a thread that has
-// ended. The rest is the record of the first fault, whichever thread it came from.
+// ControlBytes is the size of a Control block: device memory that is zero before the launch, aligned to 8. Its first
+// word a fault sets: once it is not zero, threads end where they ask, so that nobody waits for a thread that has ended.
+// The rest is the record of the first fault, whichever thread it came from.
 const ControlBytes = 24
 
 const (
-	controlStop    = 0  // u32
+	controlHalt    = 0  // u32
 	controlTaken   = 4  // u32: 1 if there was a fault
 	controlTag     = 8  // u32: its launch's
 	controlSite    = 12 // u32

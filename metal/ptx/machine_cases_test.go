@@ -10,6 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/ptx"
+	"github.com/mlxlua/mlxlua/metal/ptx/machine"
 )
 
 // TestMasks executes texts on the machine: lanes that meet where they must, with the masks that they must
@@ -29,13 +30,18 @@ func TestMasks(t *testing.T) {
 			require.NoError(t, err)
 			l := c.launch
 			l.Buffers = [][]byte{l.Buffers[0], bytes.Clone(l.Buffers[1])}
-			a := ptx.Arguments{Grid: l.Grid, Threadgroup: l.Threadgroup, Addresses: []uint64{3 << 32, 4 << 32},
-				Lengths: []uint64{uint64(len(l.Buffers[0])), uint64(len(l.Buffers[1]))}, Inline: make([][]byte, 2)}
+			a := ptx.Arguments{Control: 100 << 32, Grid: l.Grid, Threadgroup: l.Threadgroup,
+				Addresses: []uint64{3 << 32, 4 << 32},
+				Lengths:   []uint64{uint64(len(l.Buffers[0])), uint64(len(l.Buffers[1]))}, Inline: make([][]byte, 2)}
 			args, err := a.Bytes(&text.Layout)
 			require.NoError(t, err)
 			got := bytes.Clone(l.Buffers[1])
-			err = newMachine(text.String()).run(args, [][]byte{l.Buffers[0], got}, ptx.Blocks(l.Grid, l.Threadgroup),
-				ptx.Block(l.Threadgroup), text.Layout.Shared(&a))
+			m, err := machine.New(text.String())
+			require.NoError(t, err)
+			memory := map[uint64][]byte{3: l.Buffers[0], 4: got, 100: make([]byte, ptx.ControlBytes)}
+			err = m.Run(machine.Launch{Args: args, Blocks: ptx.Blocks(l.Grid, l.Threadgroup),
+				Block: ptx.Block(l.Threadgroup), Shared: text.Layout.Shared(&a),
+				Memory: func(at uint64, n int) []byte { return memory[at>>32][uint32(at):][:n] }})
 			require.NoError(t, err, "%s\n%s", c.name, text)
 			p, err := interp.Prepare(c.k, nil)
 			require.NoError(t, err)

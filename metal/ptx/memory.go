@@ -231,7 +231,8 @@ func (p *memory) faultAt(in *kir.Instr, q pointer) string {
 	return label
 }
 
-// faults prints where all faults end: the first one is recorded, the stop word is set and the thread ends.
+// faults prints where all faults end: the first one is recorded, the words are set that tell of it, and the thread
+// ends.
 func (p *memory) faults() {
 	if len(p.sites) == 0 {
 		return
@@ -249,18 +250,58 @@ func (p *memory) faults() {
 	p.emit("st.global.b32 [%s+%d], %s;", control, controlTag, tag)
 	p.emit("st.global.b32 [%s+%d], %s;", control, controlSite, faultSite)
 	p.emit("st.global.b64 [%s+%d], %s;", control, controlPointer, faultPointer)
-	p.emit("st.relaxed.gpu.global.b32 [%s+%d], 1;", control, controlStop)
+	p.emit("st.relaxed.gpu.global.b32 [%s+%d], 1;", control, controlHalt)
+	p.tell(argFaultWord, "gpu")
+	p.tell(argNotice, "sys")
 	p.emit("exit;")
 	p.body, p.cold = body, p.body
 }
 
-// stopIfAsked prints the question whether to stop.
-func (p *memory) stopIfAsked() {
-	control, word, stop := p.param64(argControl), p.new(b32), p.new(pred)
+// stopIfAsked prints the question whether to stop. Most threads go on at once; a stop leaves the launch's tag.
+func (p *memory) stopIfAsked(on string) {
+	word, halted, stops := p.new(b32), p.new(pred), p.new(pred)
+	control, stop, tag := p.param64(argControl), p.param64(argStop), p.new(b32)
 	p.emit("cvta.to.global.u64 %s, %s;", control, control)
-	p.emit("ld.relaxed.gpu.global.b32 %s, [%s+%d];", word, control, controlStop)
-	p.emit("setp.ne.u32 %s, %s, 0;", stop, word)
-	p.emit("@%s exit;", stop)
+	p.emit("ld.relaxed.gpu.global.b32 %s, [%s+%d];", word, control, controlHalt)
+	p.emit("setp.ne.u32 %s, %s, 0;", halted, word)
+	p.emit("@%s exit;", halted)
+	p.ifSet(stop, stops, on)
+	p.emit("ld.param.b32 %s, [args+%d];", tag, argTag)
+	p.emit("st.relaxed.gpu.global.b32 [%s+4], %s;", stop, tag)
+	p.tell(argNotice, "sys")
+	p.emit("exit;")
+}
+
+// ifSet goes on where there is a word at an address and that is not 0, and else to a label. The address then is one of
+// global memory, and set is true.
+func (p *memory) ifSet(address, set, label string) {
+	word := p.new(b32)
+	p.emit("setp.eq.u64 %s, %s, 0;", set, address)
+	p.emit("@%s bra %s;", set, label)
+	p.emit("cvta.to.global.u64 %s, %s;", address, address)
+	p.emit("ld.relaxed.gpu.global.b32 %s, [%s];", word, address)
+	p.emit("setp.ne.u32 %s, %s, 0;", set, word)
+	p.emit("@!%s bra %s;", set, label)
+}
+
+// tell sets the word whose address is in the parameter, if there is one.
+func (p *memory) tell(offset int, scope string) {
+	address, none, on := p.param64(offset), p.new(pred), p.label()
+	p.emit("setp.eq.u64 %s, %s, 0;", none, address)
+	p.emit("@%s bra %s;", none, on)
+	p.emit("cvta.to.global.u64 %s, %s;", address, address)
+	p.emit("st.relaxed.%s.global.b32 [%s], 1;", scope, address)
+	p.emit("%s:", on)
+}
+
+// skips ends all threads where a word says that the launch is not to run.
+func (p *memory) skips() {
+	for i := range 2 {
+		on := p.label()
+		p.ifSet(p.param64(argSkips+8*i), p.new(pred), on)
+		p.emit("exit;")
+		p.emit("%s:", on)
+	}
 }
 
 // address makes one register of a place's address.

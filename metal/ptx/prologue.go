@@ -105,6 +105,7 @@ func constantTable(name string, data []byte) string {
 // kernel prints the kernel's body, with what comes before it and after it.
 func (p *printer) kernel() {
 	used := p.used()
+	p.skips()
 	p.clearShared()
 	p.positions(used)
 	for _, v := range p.k.Vars {

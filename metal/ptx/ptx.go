@@ -29,6 +29,8 @@ type Options struct {
 	// Inline is how many bytes of each Param travel with the launch, by Param, 0: it is a buffer. nil: all are. Only
 	// Constant Params whose accesses name them can be inline: see Layout.Objects for which are.
 	Inline []int
+	// Ends promises that the kernel ends: its threads do not ask whether to stop.
+	Ends bool
 }
 
 // Text is a printed kernel.
@@ -37,6 +39,8 @@ type Text struct {
 	Layout Layout
 	// Sites are the accesses that may fault, by the number that a Fault has.
 	Sites []*kir.Instr
+	// Asks says that threads ask whether to stop.
+	Asks bool
 
 	options Options
 	lines   []line
@@ -76,7 +80,7 @@ func Print(k *kir.Kernel, opt Options) (*Text, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &Text{Entry: p.entry, Layout: p.layout, Sites: p.sites, options: opt, lines: p.assemble()}, nil
+	return &Text{Entry: p.entry, Layout: p.layout, Sites: p.sites, Asks: p.polls, options: opt, lines: p.assemble()}, nil
 }
 
 func refusal(k *kir.Kernel, in *kir.Instr, why error) error {

@@ -101,7 +101,7 @@ func (w *writer) add(t *testing.T, name string, k *kir.Kernel, l launch.Launch, 
 	}
 	for i, p := range k.Params {
 		if p.Space != kir.Threadgroup && a.Inline[i] == nil {
-			c.Buffers = append(c.Buffers, [3][2]int{before[i], w.put(l.Buffers[i]), {64 + 16*i, 0}})
+			c.Buffers = append(c.Buffers, [3][2]int{before[i], w.put(l.Buffers[i]), {112 + 16*i, 0}})
 		}
 	}
 	w.cases = append(w.cases, c)

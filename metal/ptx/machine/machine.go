@@ -1,7 +1,8 @@
-package ptx_test
+// Package machine executes texts of metal/ptx for tests, where there is no card: what the printer prints of integers,
+// memory and lanes, as the PTX manual says.
+package machine
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -12,70 +13,226 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// machine executes a text as the PTX manual says, for what the printer prints of integers, memory and lanes: each
-// thread has a place of its own in the text, and they take turns at random. What the manual leaves undefined is an
-// error: a lane that is not in its own mask, lanes that wait for each other at two places; a value of a lane that is
-// not there is a random one.
-type machine struct {
-	code   []ptxInstr
-	labels map[string]int
-	args   []byte
-	memory map[uint64][]byte // by the high 32 bits of an address
+// Machine is one text. Each thread has a place of its own in it, and they take turns at random. What the manual leaves
+// undefined is an error: a lane that is not in its own mask, lanes that wait for each other at two places; a value of a
+// lane that is not there is a random one. A Machine is for one goroutine.
+type Machine struct {
+	code   []instr
+	names  map[string]int // registers
+	locals map[string]uint64
+	tables []byte // the program's tables, behind each other
+
+	launch Launch
+	shared []byte
+	local  int // bytes of a thread
+	steps  int
 	r      *rand.Rand
 }
 
-type ptxInstr struct {
-	guard string // "", "%p1" or "!%p1"
-	op    []string
-	args  []string
-	text  string
+// Launch is one launch of a text.
+type Launch struct {
+	Args          []byte
+	Blocks        [3]int
+	Block, Shared int
+	// Memory returns the n bytes at an address of device memory, nil where there are none.
+	Memory func(address uint64, n int) []byte
+	// Rest is called now and then, and may end the launch by an error; nil: it is not.
+	Rest func() error
+}
+
+type instr struct {
+	guard, target int // a register, -1: none; where a branch goes
+	not           bool
+	op            []string
+	args          []operand
+	text          string
+}
+
+// operand is a register, a number, or an address in brackets.
+type operand struct {
+	reg int // -1: imm alone
+	imm uint64
 }
 
 type thread struct {
-	regs    map[string]uint64
+	regs    []uint64
+	written []bool
+	local   []byte
 	at, id  int
 	ended   bool
 	waiting bool
 }
 
-const sharedBase, argsBase = uint64(1) << 32, uint64(2) << 32
+// Where an address of a name leads: to the launch's parameter, and to the program's tables.
+const (
+	argsBase  = uint64(2) << 32
+	tableBase = uint64(3) << 32
+)
 
-func newMachine(text string) *machine {
-	m := &machine{labels: map[string]int{}, memory: map[uint64][]byte{}, r: rand.New(rand.NewPCG(3, 4))}
-	_, body, _ := strings.Cut(text, "{\n")
+// restEvery is how many steps of threads there are between two calls of Rest.
+const restEvery = 2000
+
+var special = []string{"%tid.x", "%ntid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z"}
+
+// New reads a text of one kernel.
+func New(text string) (m *Machine, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			m, err = nil, fmt.Errorf("%v", v)
+		}
+	}()
+	m = &Machine{names: map[string]int{}, locals: map[string]uint64{}, r: rand.New(rand.NewPCG(3, 4))}
+	for i, name := range special {
+		m.names[name] = i
+	}
+	before, body, _ := strings.Cut(text, "{\n")
+	for _, l := range strings.Split(before, "\n") {
+		if strings.HasPrefix(l, ".global ") {
+			m.table(l)
+		}
+	}
+	labels := map[string]int{}
+	branches := map[int]string{}
 	for _, l := range strings.Split(body, "\n") {
 		l = strings.TrimSpace(l)
 		switch {
+		case strings.HasPrefix(l, ".local "):
+			name, size, _ := strings.Cut(strings.TrimSuffix(l[strings.LastIndex(l, " ")+1:], "];"), "[")
+			n, _ := strconv.Atoi(size)
+			m.locals[name] = uint64(m.local)
+			m.local += n
+			continue
 		case l == "" || l == "}" || l[0] == '.':
 			continue
 		case strings.HasSuffix(l, ":"):
-			m.labels[l[:len(l)-1]] = len(m.code)
+			labels[l[:len(l)-1]] = len(m.code)
 			continue
 		}
-		in := ptxInstr{text: l}
+		in := instr{text: l, guard: -1}
 		l = strings.TrimSuffix(l, ";")
 		if l[0] == '@' {
-			in.guard, l, _ = strings.Cut(l[1:], " ")
+			var guard string
+			guard, l, _ = strings.Cut(l[1:], " ")
+			guard, in.not = strings.CutPrefix(guard, "!")
+			in.guard = m.register(guard)
 		}
 		op, rest, _ := strings.Cut(l, " ")
 		in.op = strings.Split(op, ".")
-		in.args = strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(", {}|", r) })
+		if in.op[0] == "bra" {
+			branches[len(m.code)] = strings.TrimSpace(rest)
+		} else {
+			for _, a := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(", {}|", r) }) {
+				in.args = append(in.args, m.operand(a))
+			}
+		}
 		m.code = append(m.code, in)
 	}
-	return m
+	for at, name := range branches {
+		to, ok := labels[name]
+		if !ok {
+			return nil, fmt.Errorf("no label %s", name)
+		}
+		m.code[at].target = to
+	}
+	return m, nil
+}
+
+// table reads a table of the program.
+func (m *Machine) table(l string) {
+	declared, values, _ := strings.Cut(strings.TrimSuffix(l, "};"), " = {")
+	name, _, _ := strings.Cut(declared[strings.LastIndex(declared, " ")+1:], "[")
+	m.locals[name] = tableBase + uint64(len(m.tables))
+	for _, v := range strings.Split(values, ",") {
+		w, err := strconv.ParseUint(v, 0, 64)
+		if err != nil {
+			panic(err)
+		}
+		m.tables = append(m.tables, make([]byte, 8)...)
+		setWord(m.tables[len(m.tables)-8:], w)
+	}
+}
+
+func (m *Machine) register(name string) int {
+	i, ok := m.names[name]
+	if !ok {
+		i = len(m.names)
+		m.names[name] = i
+	}
+	return i
+}
+
+// operand reads an operand: a register or a number, or both in brackets.
+func (m *Machine) operand(a string) operand {
+	base, offset, _ := strings.Cut(strings.Trim(a, "[]"), "+")
+	o := operand{reg: -1}
+	if base[0] == '%' {
+		o.reg = m.register(base)
+	} else {
+		o.imm = m.number(base)
+	}
+	if offset != "" {
+		o.imm += m.number(offset)
+	}
+	return o
+}
+
+func (m *Machine) number(a string) uint64 {
+	switch at, local := m.locals[a]; {
+	case local:
+		return at
+	case strings.HasPrefix(a, "0f"):
+		v, _ := strconv.ParseUint(a[2:], 16, 32)
+		return v
+	case a == "shared_memory":
+		return 0
+	case a == "args":
+		return argsBase
+	case a[0] == '-':
+		v, _ := strconv.ParseInt(a, 0, 64)
+		return uint64(v)
+	}
+	v, err := strconv.ParseUint(a, 0, 64)
+	if err != nil {
+		panic("no operand: " + a)
+	}
+	return v
+}
+
+// Run executes a launch.
+func (m *Machine) Run(l Launch) error {
+	m.launch = l
+	for z := range l.Blocks[2] {
+		for y := range l.Blocks[1] {
+			for x := range l.Blocks[0] {
+				if err := m.block([3]int{x, y, z}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // block executes one block of threads.
-func (m *machine) block(pos [3]int, size, shared int) error {
-	m.memory[sharedBase>>32] = make([]byte, shared)
-	m.r.Uint64()
-	threads := make([]*thread, size)
-	for i := range threads {
-		threads[i] = &thread{id: i, regs: map[string]uint64{"%tid.x": uint64(i), "%ntid.x": uint64(size),
-			"%ctaid.x": uint64(pos[0]), "%ctaid.y": uint64(pos[1]), "%ctaid.z": uint64(pos[2])}}
+func (m *Machine) block(pos [3]int) error {
+	m.shared = make([]byte, m.launch.Shared)
+	for i := range m.shared { // another kernel's bytes
+		m.shared[i] = 0xA5
 	}
-	for steps := 0; ; steps++ {
-		var ready []*thread
+	m.r.Uint64()
+	threads := make([]*thread, m.launch.Block)
+	n := len(m.names)
+	regs, written := make([]uint64, n*len(threads)), make([]bool, n*len(threads))
+	for i := range threads {
+		t := &thread{id: i, regs: regs[i*n:][:n], written: written[i*n:][:n], local: make([]byte, m.local)}
+		for r, v := range []int{i, m.launch.Block, pos[0], pos[1], pos[2]} {
+			t.regs[r], t.written[r] = uint64(v), true
+		}
+		threads[i] = t
+	}
+	ready := make([]*thread, 0, len(threads))
+	for {
+		ready = ready[:0]
 		live := 0
 		for _, t := range threads {
 			if !t.ended {
@@ -98,17 +255,20 @@ func (m *machine) block(pos [3]int, size, shared int) error {
 			}
 			continue
 		}
-		t := ready[m.r.IntN(len(ready))]
-		for n := m.r.IntN(50); n >= 0 && !t.ended && !t.waiting; n-- {
-			if err := m.step(t); err != nil {
-				return fmt.Errorf("thread %d: %s: %w", t.id, m.code[t.at].text, err)
+		// Some of them in turn: to choose one at a time would be most of the work.
+		for range (len(ready) + 3) / 4 {
+			t := ready[m.r.IntN(len(ready))]
+			for n := m.r.IntN(50); n >= 0 && !t.ended && !t.waiting; n-- {
+				if err := m.step(t); err != nil {
+					return fmt.Errorf("thread %d: %s: %w", t.id, m.code[t.at].text, err)
+				}
 			}
 		}
 	}
 }
 
 // meet lets go on whom all that they wait for have come to.
-func (m *machine) meet(all []*thread) (met bool, err error) {
+func (m *Machine) meet(all []*thread) (met bool, err error) {
 	for _, t := range all {
 		if t.ended || !t.waiting {
 			continue
@@ -151,7 +311,7 @@ func (m *machine) meet(all []*thread) (met bool, err error) {
 }
 
 // together executes an instruction of several lanes.
-func (m *machine) together(in ptxInstr, here []*thread, mask uint64) error {
+func (m *Machine) together(in instr, here []*thread, mask uint64) error {
 	results, exists := map[*thread]uint64{}, map[*thread]uint64{}
 	byLane := map[int]*thread{}
 	for _, t := range here {
@@ -194,7 +354,7 @@ func (m *machine) together(in ptxInstr, here []*thread, mask uint64) error {
 	}
 	for _, t := range here {
 		if r, ok := results[t]; ok {
-			t.regs[in.args[0]] = r
+			m.set(t, in.args[0], r)
 		}
 		t.waiting = false
 		t.at++
@@ -202,7 +362,7 @@ func (m *machine) together(in ptxInstr, here []*thread, mask uint64) error {
 	return nil
 }
 
-func (m *machine) redux(in ptxInstr, here []*thread) uint64 {
+func (m *Machine) redux(in instr, here []*thread) uint64 {
 	r := m.value(here[0], in.args[1])
 	for _, o := range here[1:] {
 		v := m.value(o, in.args[1])
@@ -228,51 +388,48 @@ func (m *machine) redux(in ptxInstr, here []*thread) uint64 {
 	return r & math.MaxUint32
 }
 
-func (m *machine) value(t *thread, a string) uint64 {
-	switch {
-	case a[0] == '%':
-		v, ok := t.regs[a]
-		if !ok {
-			panic("never written: " + a)
+func (m *Machine) value(t *thread, a operand) uint64 {
+	if a.reg < 0 {
+		return a.imm
+	}
+	if !t.written[a.reg] {
+		for name, i := range m.names {
+			if i == a.reg {
+				panic("never written: " + name)
+			}
 		}
-		return v
-	case strings.HasPrefix(a, "0f"):
-		v, _ := strconv.ParseUint(a[2:], 16, 32)
-		return v
-	case a == "shared_memory":
-		return 0
-	case a == "args":
-		return argsBase
-	case a[0] == '-':
-		v, _ := strconv.ParseInt(a, 0, 64)
-		return uint64(v)
 	}
-	v, err := strconv.ParseUint(a, 0, 64)
-	if err != nil {
-		panic("no operand: " + a)
-	}
-	return v
+	return t.regs[a.reg] + a.imm
 }
 
+func (m *Machine) set(t *thread, d operand, v uint64) { t.regs[d.reg], t.written[d.reg] = v, true }
+
 // bytesAt returns the memory behind an operand in brackets.
-func (m *machine) bytesAt(t *thread, space, a string, size int) []byte {
-	base, offset, _ := strings.Cut(strings.Trim(a, "[]"), "+")
-	at := m.value(t, base)
-	if offset != "" {
-		at += m.value(t, offset)
-	}
-	switch space {
-	case "shared":
-		at += sharedBase
-	case "param":
-		at -= argsBase
-		return m.args[at : at+uint64(size)]
-	}
+func (m *Machine) bytesAt(t *thread, space string, a operand, size int) []byte {
+	at := m.value(t, a)
 	if at%uint64(size) != 0 {
 		panic(fmt.Sprintf("address %#x is not aligned", at))
 	}
-	b := m.memory[at>>32]
-	return b[at&math.MaxUint32:][:size]
+	var b []byte
+	switch {
+	case space == "shared":
+		b = m.shared
+	case space == "local":
+		b = t.local
+	case space == "param":
+		b, at = m.launch.Args, at-argsBase
+	case at >= tableBase && at-tableBase < uint64(len(m.tables)):
+		b, at = m.tables, at-tableBase
+	default:
+		if b = m.launch.Memory(at, size); b == nil {
+			panic(fmt.Sprintf("illegal address %#x", at))
+		}
+		return b[:size]
+	}
+	if at > uint64(len(b)) || uint64(len(b))-at < uint64(size) {
+		panic(fmt.Sprintf("illegal address %#x of %s memory", at, space))
+	}
+	return b[at:][:size]
 }
 
 func word(b []byte) (v uint64) {
@@ -289,14 +446,19 @@ func setWord(b []byte, v uint64) {
 }
 
 // step executes one thread's next instruction.
-func (m *machine) step(t *thread) (err error) {
+func (m *Machine) step(t *thread) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
 	}()
-	in := m.code[t.at]
-	if g, not := strings.CutPrefix(in.guard, "!"); g != "" && (m.value(t, g)&1 != 0) == not {
+	if m.steps++; m.steps%restEvery == 0 && m.launch.Rest != nil {
+		if err := m.launch.Rest(); err != nil {
+			return err
+		}
+	}
+	in := &m.code[t.at]
+	if in.guard >= 0 && (m.value(t, operand{reg: in.guard})&1 != 0) == in.not {
 		t.at++
 		return nil
 	}
@@ -305,11 +467,7 @@ func (m *machine) step(t *thread) (err error) {
 		t.ended = true
 		return nil
 	case "bra":
-		at, ok := m.labels[in.args[0]]
-		if !ok {
-			return fmt.Errorf("no label")
-		}
-		t.at = at
+		t.at = in.target
 		return nil
 	case "vote", "shfl", "redux", "bar", "barrier":
 		t.waiting = true
@@ -317,7 +475,10 @@ func (m *machine) step(t *thread) (err error) {
 	case "fence":
 	case "ld":
 		n := size(in.op[len(in.op)-1])
-		t.regs[in.args[0]] = word(m.bytesAt(t, spaceOf(in.op), in.args[1], n))
+		last := len(in.args) - 1
+		for i, d := range in.args[:last] {
+			m.set(t, d, word(m.bytesAt(t, spaceOf(in.op), plus(in.args[last], i*n), n)))
+		}
 	case "st":
 		n := size(in.op[len(in.op)-1])
 		for i, v := range in.args[1:] {
@@ -334,17 +495,12 @@ func (m *machine) step(t *thread) (err error) {
 	return nil
 }
 
-func plus(a string, n int) string {
-	if n == 0 {
-		return a
-	}
-	return fmt.Sprintf("%s+%d]", strings.TrimSuffix(a, "]"), n)
-}
+func plus(a operand, n int) operand { return operand{a.reg, a.imm + uint64(n)} }
 
 func spaceOf(op []string) string {
 	for _, s := range op {
 		switch s {
-		case "global", "shared", "param":
+		case "global", "shared", "param", "local":
 			return s
 		}
 	}
@@ -356,7 +512,7 @@ func size(typ string) int {
 	return n / 8
 }
 
-func (m *machine) atomic(t *thread, in ptxInstr) error {
+func (m *Machine) atomic(t *thread, in *instr) error {
 	args, typ := in.args, in.op[len(in.op)-1]
 	if in.op[0] == "atom" {
 		args = args[1:]
@@ -378,7 +534,7 @@ func (m *machine) atomic(t *thread, in ptxInstr) error {
 		setWord(b, r)
 	}
 	if in.op[0] == "atom" {
-		t.regs[in.args[0]] = old
+		m.set(t, in.args[0], old)
 	}
 	t.at++
 	return nil
@@ -398,6 +554,13 @@ func arithmeticOf(op, typ string, a, b uint64) (uint64, error) {
 		a -= b
 	case "mul":
 		a *= b
+	case "mul.hi":
+		if w != 32 {
+			return 0, fmt.Errorf("the machine has no %s.%s", op, typ)
+		}
+		if a = a * b >> 32; signed {
+			a = uint64(sa * sb >> 32)
+		}
 	case "and":
 		a &= b
 	case "or":
@@ -406,8 +569,15 @@ func arithmeticOf(op, typ string, a, b uint64) (uint64, error) {
 		a ^= b
 	case "shl":
 		a = a << b
-	case "div":
-		a /= b
+	case "div", "rem":
+		if b == 0 || signed {
+			return 0, fmt.Errorf("the machine has no %s.%s by %d", op, typ, b)
+		}
+		if op == "rem" {
+			a %= b
+		} else {
+			a /= b
+		}
 	case "shr":
 		if a = a >> b; signed {
 			a = uint64(sa >> b)
@@ -454,15 +624,17 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-func (m *machine) compute(t *thread, in ptxInstr) (err error) {
+func (m *Machine) compute(t *thread, in *instr) (err error) {
 	v := func(i int) uint64 { return m.value(t, in.args[i]) }
 	typ := in.op[len(in.op)-1]
-	set := func(x uint64) { t.regs[in.args[0]] = x }
+	set := func(x uint64) { m.set(t, in.args[0], x) }
 	switch in.op[0] {
 	case "mov":
 		switch {
 		case strings.HasPrefix(in.text, "mov.b64 {"):
-			t.regs[in.args[0]], t.regs[in.args[1]] = v(2)&math.MaxUint32, v(2)>>32
+			x := v(2)
+			m.set(t, in.args[0], x&math.MaxUint32)
+			m.set(t, in.args[1], x>>32)
 		case len(in.args) == 3:
 			set(v(1) | v(2)<<32)
 		default:
@@ -522,29 +694,13 @@ func (m *machine) compute(t *thread, in ptxInstr) (err error) {
 			}
 			return nil
 		}
+		op := in.op[0]
+		if op == "mul" && in.op[1] != "lo" {
+			op = "mul." + in.op[1]
+		}
 		var x uint64
-		x, err = arithmeticOf(in.op[0], typ, v(1), v(2))
+		x, err = arithmeticOf(op, typ, v(1), v(2))
 		set(x)
 	}
 	return err
-}
-
-// run executes a launch whose parameter is args; addresses in it are (3+i)<<32 for buffer i.
-func (m *machine) run(args []byte, buffers [][]byte, blocks [3]int, size, shared int) error {
-	m.args = args
-	m.memory[100] = make([]byte, 24)
-	binary.LittleEndian.PutUint64(args, 100<<32)
-	for i, b := range buffers {
-		m.memory[uint64(3+i)] = b
-	}
-	for z := range blocks[2] {
-		for y := range blocks[1] {
-			for x := range blocks[0] {
-				if err := m.block([3]int{x, y, z}, size, shared); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -1,0 +1,394 @@
+//go:build syslibs && (amd64 || arm64)
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/mlxlua/mlxlua/metal/front"
+)
+
+// Open makes a driver of a card, numbered from 0. The library is opened for good, once.
+func Open(index int) (*Driver, error) {
+	lib, err := openLibrary(index)
+	if err != nil {
+		return nil, fmt.Errorf("[cuda:%d] %w", index, err)
+	}
+	return newDriver(lib, index, front.Compile)
+}
+
+// Functions of libcuda's, by their places in functions.
+const (
+	fnInit = iota
+	fnDriverGetVersion
+	fnDeviceGetCount
+	fnDeviceGet
+	fnDeviceGetName
+	fnDeviceGetAttribute
+	fnDeviceTotalMem
+	fnPrimaryCtxRetain
+	fnPrimaryCtxRelease
+	fnCtxSetCurrent
+	fnMemGetInfo
+	fnMemAlloc
+	fnMemFree
+	fnMemHostAlloc
+	fnMemFreeHost
+	fnMemHostGetDevicePointer
+	fnMemcpyHtoDAsync
+	fnMemcpyDtoHAsync
+	fnMemcpyDtoDAsync
+	fnMemcpyPeerAsync
+	fnMemsetD8Async
+	fnMemsetD32Async
+	fnStreamCreate
+	fnStreamDestroy
+	fnStreamWaitEvent
+	fnEventCreate
+	fnEventDestroy
+	fnEventRecord
+	fnEventQuery
+	fnEventSynchronize
+	fnEventElapsedTime
+	fnModuleLoadDataEx
+	fnModuleUnload
+	fnModuleGetFunction
+	fnFuncSetAttribute
+	fnLaunchKernel
+	fnGetErrorString
+	numFunctions
+)
+
+var functionNames = [numFunctions]string{
+	"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
+	"cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent",
+	"cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostGetDevicePointer_v2",
+	"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async",
+	"cuMemsetD32Async", "cuStreamCreate", "cuStreamDestroy_v2", "cuStreamWaitEvent", "cuEventCreate", "cuEventDestroy_v2",
+	"cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime", "cuModuleLoadDataEx", "cuModuleUnload",
+	"cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel", "cuGetErrorString",
+}
+
+// sonames are what NVIDIA's driver calls its library. Others of the name libcuda.so may be stubs of a toolkit's.
+var sonames = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+
+// libcuda is the library, once it was opened.
+var libcuda struct {
+	sync.Once
+	functions [numFunctions]uintptr
+	version   int32
+	cards     int32
+	err       error
+}
+
+func initLibrary() {
+	l := &libcuda
+	var handle uintptr
+	for _, name := range sonames {
+		var err error
+		if handle, err = purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
+			break
+		}
+		if l.err == nil {
+			l.err = fmt.Errorf("NVIDIA's driver is not installed: %w", err)
+		}
+	}
+	if handle == 0 {
+		return
+	}
+	l.err = nil
+	for i, name := range functionNames {
+		if l.functions[i], l.err = purego.Dlsym(handle, name); l.err != nil {
+			l.err = fmt.Errorf("NVIDIA's driver is too old: %w", l.err)
+			return
+		}
+	}
+	if l.err = do(fnInit, 0); l.err != nil {
+		return
+	}
+	if l.err = do(fnDriverGetVersion, uintptr(unsafe.Pointer(&l.version))); l.err != nil {
+		return
+	}
+	l.err = do(fnDeviceGetCount, uintptr(unsafe.Pointer(&l.cards)))
+}
+
+// do calls a function.
+//
+//go:uintptrescapes
+func do(fn int, args ...uintptr) error {
+	rc, _, _ := purego.SyscallN(libcuda.functions[fn], args...)
+	if int32(rc) == 0 {
+		return nil
+	}
+	return failure(fn, int(int32(rc)))
+}
+
+// failure is the error of a call that returned a code.
+func failure(fn, code int) error {
+	e := &callError{call: functionNames[fn], code: code, text: "unknown error"}
+	var text *byte
+	purego.SyscallN(libcuda.functions[fnGetErrorString], uintptr(code), uintptr(unsafe.Pointer(&text)))
+	if text != nil {
+		e.text = cString(unsafe.Slice(text, 1<<10))
+	}
+	return e
+}
+
+// cString is what comes before the first zero byte.
+func cString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// library is libcuda for one card.
+type library struct {
+	device  int32
+	context uintptr
+	card    properties
+}
+
+var _ api = (*library)(nil)
+
+func openLibrary(index int) (*library, error) {
+	libcuda.Do(initLibrary)
+	switch {
+	case libcuda.err != nil:
+		return nil, libcuda.err
+	case libcuda.cards == 0:
+		return nil, fmt.Errorf("there is no GPU")
+	case index >= int(libcuda.cards):
+		return nil, fmt.Errorf("there is no GPU of this number: there are %d", libcuda.cards)
+	}
+	l := &library{}
+	if err := do(fnDeviceGet, uintptr(unsafe.Pointer(&l.device)), uintptr(index)); err != nil {
+		return nil, err
+	}
+	name := make([]byte, 256)
+	if err := do(fnDeviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(l.device)); err != nil {
+		return nil, err
+	}
+	var memory uint64
+	if err := do(fnDeviceTotalMem, uintptr(unsafe.Pointer(&memory)), uintptr(l.device)); err != nil {
+		return nil, err
+	}
+	l.card = properties{name: cString(name), version: int(libcuda.version), memory: int64(memory)}
+	var major, minor int
+	for _, a := range []struct {
+		number int
+		to     *int
+	}{{75, &major}, {76, &minor}, {16, &l.card.processors}, {36, &l.card.memoryClock}, {37, &l.card.memoryBusWidth}} {
+		var v int32
+		if err := do(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&v)), uintptr(a.number), uintptr(l.device)); err != nil {
+			return nil, err
+		}
+		*a.to = int(v)
+	}
+	l.card.sm = 10*major + minor
+	if err := do(fnPrimaryCtxRetain, uintptr(unsafe.Pointer(&l.context)), uintptr(l.device)); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Enter makes the card's context that of the goroutine's thread, on which the goroutine stays.
+func (l *library) Enter() error {
+	runtime.LockOSThread()
+	if err := do(fnCtxSetCurrent, l.context); err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	return nil
+}
+
+// Leave lets the goroutine go.
+func (l *library) Leave() { runtime.UnlockOSThread() }
+
+// Properties are the card's.
+func (l *library) Properties() properties { return l.card }
+
+// Free is what nobody has of the card's memory.
+func (l *library) Free() (int64, error) {
+	var free, all uint64
+	err := do(fnMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&all)))
+	return int64(free), err
+}
+
+// Alloc is cuMemAlloc.
+func (l *library) Alloc(n int64) (at address, err error) {
+	err = do(fnMemAlloc, uintptr(unsafe.Pointer(&at)), uintptr(n))
+	return at, err
+}
+
+// Release is cuMemFree.
+func (l *library) Release(at address) error { return do(fnMemFree, uintptr(at)) }
+
+// Pin is cuMemHostAlloc of memory that all cards, and their kernels, may use.
+func (l *library) Pin(n int) (p pinned, err error) {
+	const portable, mapped = 1, 2
+	var host unsafe.Pointer
+	if err := do(fnMemHostAlloc, uintptr(unsafe.Pointer(&host)), uintptr(n), portable|mapped); err != nil {
+		return p, err
+	}
+	p.bytes = unsafe.Slice((*byte)(host), n)
+	err = do(fnMemHostGetDevicePointer, uintptr(unsafe.Pointer(&p.address)), uintptr(host), 0)
+	return p, err
+}
+
+// Unpin is cuMemFreeHost.
+func (l *library) Unpin(p pinned) error {
+	return do(fnMemFreeHost, uintptr(unsafe.Pointer(&p.bytes[0])))
+}
+
+// Load is cuModuleLoadDataEx. Its error has the compiler's words.
+func (l *library) Load(text string, level int) (p program, err error) {
+	const errorLog, errorLogBytes, optimization = 5, 6, 7
+	source, log := append([]byte(text), 0), make([]byte, 8<<10)
+	options := []int32{errorLog, errorLogBytes, optimization}
+	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log)), uintptr(level)}
+	err = do(fnModuleLoadDataEx, uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&source[0])), uintptr(len(options)),
+		uintptr(unsafe.Pointer(&options[0])), uintptr(unsafe.Pointer(&values[0])))
+	if said := cString(log); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return p, err
+}
+
+// Unload is cuModuleUnload.
+func (l *library) Unload(p program) error { return do(fnModuleUnload, uintptr(p)) }
+
+// Function is cuModuleGetFunction.
+func (l *library) Function(p program, name string) (f function, err error) {
+	b := append([]byte(name), 0)
+	err = do(fnModuleGetFunction, uintptr(unsafe.Pointer(&f)), uintptr(p), uintptr(unsafe.Pointer(&b[0])))
+	return f, err
+}
+
+// AllowShared is cuFuncSetAttribute.
+func (l *library) AllowShared(f function, n int) error {
+	const mostDynamicShared = 8
+	return do(fnFuncSetAttribute, uintptr(f), mostDynamicShared, uintptr(n))
+}
+
+// NewStream is cuStreamCreate of one that the default stream has nothing to do with.
+func (l *library) NewStream() (s stream, err error) {
+	const nonBlocking = 1
+	err = do(fnStreamCreate, uintptr(unsafe.Pointer(&s)), nonBlocking)
+	return s, err
+}
+
+// EndStream is cuStreamDestroy.
+func (l *library) EndStream(s stream) error { return do(fnStreamDestroy, uintptr(s)) }
+
+// launchWords is the argument block that says where a launch's parameter is.
+type launchWords struct {
+	extra [5]uintptr
+	size  uintptr
+}
+
+var launchBlocks = sync.Pool{New: func() any { return &launchWords{} }}
+
+// Launch is cuLaunchKernel.
+func (l *library) Launch(s stream, f function, blocks [3]int, block, shared int, parameter []byte) error {
+	const parameterAt, parameterBytes = 1, 2
+	w := launchBlocks.Get().(*launchWords)
+	w.size = uintptr(len(parameter))
+	w.extra = [5]uintptr{parameterAt, uintptr(unsafe.Pointer(&parameter[0])), parameterBytes,
+		uintptr(unsafe.Pointer(&w.size)), 0}
+	err := do(fnLaunchKernel, uintptr(f), uintptr(blocks[0]), uintptr(blocks[1]), uintptr(blocks[2]), uintptr(block), 1, 1,
+		uintptr(shared), uintptr(s), 0, uintptr(unsafe.Pointer(&w.extra[0])))
+	runtime.KeepAlive(parameter)
+	launchBlocks.Put(w)
+	return err
+}
+
+// CopyIn is cuMemcpyHtoDAsync.
+func (l *library) CopyIn(s stream, to address, from []byte) error {
+	return do(fnMemcpyHtoDAsync, uintptr(to), uintptr(unsafe.Pointer(&from[0])), uintptr(len(from)), uintptr(s))
+}
+
+// CopyOut is cuMemcpyDtoHAsync.
+func (l *library) CopyOut(s stream, to []byte, from address) error {
+	return do(fnMemcpyDtoHAsync, uintptr(unsafe.Pointer(&to[0])), uintptr(from), uintptr(len(to)), uintptr(s))
+}
+
+// Copy is cuMemcpyDtoDAsync.
+func (l *library) Copy(s stream, to, from address, n int64) error {
+	return do(fnMemcpyDtoDAsync, uintptr(to), uintptr(from), uintptr(n), uintptr(s))
+}
+
+// CopyPeer is cuMemcpyPeerAsync.
+func (l *library) CopyPeer(s stream, to address, other api, from address, n int64) (bool, error) {
+	o, ok := other.(*library)
+	if !ok {
+		return false, nil
+	}
+	return true, do(fnMemcpyPeerAsync, uintptr(to), l.context, uintptr(from), o.context, uintptr(n), uintptr(s))
+}
+
+// Fill8 is cuMemsetD8Async.
+func (l *library) Fill8(s stream, to address, n int64, v byte) error {
+	return do(fnMemsetD8Async, uintptr(to), uintptr(v), uintptr(n), uintptr(s))
+}
+
+// Fill32 is cuMemsetD32Async.
+func (l *library) Fill32(s stream, to address, words int64, v uint32) error {
+	return do(fnMemsetD32Async, uintptr(to), uintptr(v), uintptr(words), uintptr(s))
+}
+
+// NewEvent is cuEventCreate of one whose waiting takes no processor.
+func (l *library) NewEvent(timed bool) (e event, err error) {
+	const blocking, untimed = 1, 2
+	flags := uintptr(blocking)
+	if !timed {
+		flags |= untimed
+	}
+	err = do(fnEventCreate, uintptr(unsafe.Pointer(&e)), flags)
+	return e, err
+}
+
+// EndEvent is cuEventDestroy.
+func (l *library) EndEvent(e event) error { return do(fnEventDestroy, uintptr(e)) }
+
+// Record is cuEventRecord.
+func (l *library) Record(e event, s stream) error { return do(fnEventRecord, uintptr(e), uintptr(s)) }
+
+// Wait is cuStreamWaitEvent.
+func (l *library) Wait(s stream, e event) error {
+	return do(fnStreamWaitEvent, uintptr(s), uintptr(e), 0)
+}
+
+// Done is cuEventQuery.
+func (l *library) Done(e event) (bool, error) {
+	const notReady = 600
+	rc, _, _ := purego.SyscallN(libcuda.functions[fnEventQuery], uintptr(e))
+	switch code := int(int32(rc)); code {
+	case 0:
+		return true, nil
+	case notReady:
+		return false, nil
+	default:
+		return false, failure(fnEventQuery, code)
+	}
+}
+
+// Synchronize is cuEventSynchronize.
+func (l *library) Synchronize(e event) error { return do(fnEventSynchronize, uintptr(e)) }
+
+// Between is cuEventElapsedTime.
+func (l *library) Between(first, last event) (float64, error) {
+	var ms float32
+	err := do(fnEventElapsedTime, uintptr(unsafe.Pointer(&ms)), uintptr(first), uintptr(last))
+	return float64(ms), err
+}
+
+// Close gives the context back.
+func (l *library) Close() error { return do(fnPrimaryCtxRelease, uintptr(l.device)) }
