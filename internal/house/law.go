@@ -150,10 +150,11 @@ const lawText = `
 	gonum < fft_test, linalg
 	x/text, regexp2 < text
 	x/sys < soft, format, cmd
-	unsafe < mapping, interp, jit, soft, apple, cuda, fake
+	unsafe < mapping, interp, jit, soft, apple, cuda, fake, instructions
 
 	mapping = metal/mapping.go, metal/mapping_*.go
 	fake    = metal/drivertest/fake.go
+	instructions = luabind/lua51/instructions.go, luabind/lua51/instructions_test.go
 
 	# Walls that no later rule may breach: the leaves of ops stand side by side. multivariate stands on two of them, and
 	# nothing but rooms on it.

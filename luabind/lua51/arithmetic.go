@@ -12,13 +12,7 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__sub": func(a, b float64) float64 { return a - b },
 	"__mul": func(a, b float64) float64 { return a * b },
 	"__div": func(a, b float64) float64 { return a / b },
-	"__mod": func(a, b float64) float64 {
-		m := math.Mod(a, b)
-		if m != 0 && (m < 0) != (b < 0) {
-			m += b
-		}
-		return m
-	},
+	"__mod": modulo,
 	"__pow": math.Pow,
 	"__unm": func(a, _ float64) float64 { return -a },
 }
@@ -72,3 +66,6 @@ func operandNumber(v lua.LValue) (float64, bool) {
 	}
 	return 0, false
 }
+
+// modulo is % as Lua 5.1's manual has it. The product is rounded before it is taken away, on any processor.
+func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }

@@ -402,7 +402,8 @@ func (m *mender) exprs(list []ast.Expr) {
 	}
 }
 
-// expr mends e and folds `and`, `or` and `not` of constants, whose code would begin with a jump.
+// expr mends e and folds arithmetic of numerals, and `and`, `or` and `not` of constants, whose code would begin with a
+// jump.
 func (m *mender) expr(e ast.Expr) ast.Expr {
 	if !m.enter(e.Line()) {
 		return e
@@ -432,10 +433,14 @@ func (m *mender) expr(e ast.Expr) ast.Expr {
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 	case *ast.StringConcatOpExpr:
 		e.Lhs, e.Rhs = m.joined(m.expr(e.Lhs)), m.joined(m.expr(e.Rhs))
+	case *ast.NumberExpr:
+		return folded(e)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
+		return folded(e)
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = m.expr(e.Expr)
+		return folded(e)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = m.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:

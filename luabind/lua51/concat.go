@@ -22,7 +22,7 @@ func (m *mender) joined(e ast.Expr) ast.Expr {
 	case *ast.StringExpr, *ast.StringConcatOpExpr:
 		return e
 	case *ast.NumberExpr:
-		if n, ok := readNumber(e.Value, 10); ok {
+		if n, ok := readNumber(e.Value, 10); ok && n != 0 { // 0 and -0 are one constant
 			text := &ast.StringExpr{Value: numberText(n)}
 			text.SetLine(e.Line())
 			return text

@@ -19,7 +19,7 @@ func TestToNumber(t *testing.T) {
 		`tonumber("ff", 16), tonumber("0xFF", 16), tonumber("zZ", 36), tonumber("101", 2)`:         "255 255 1295 5",
 		`tonumber("7", 2), tonumber("1e5", 10), tonumber(5, 10), tonumber(nil), tonumber({})`:      "nil 100000 5 nil nil",
 		`"010" + 1, 1 - "010", "010" * "2", "0x10" / 4, "-7" % "3", 7 % "-3", "2" ^ 3, -"010"`:     "11 -9 20 4 2 -2 8 -10",
-		`" 5\t" + 1, "1e1" + 0, ".5" + 0, "1e400" * 1, "5" % math.huge`:                            "6 10 0.5 inf 5",
+		`" 5\t" + 1, "1e1" + 0, ".5" + 0, "1e400" * 1, "5" % math.huge`:                            "6 10 0.5 inf nan",
 		`"10" + setmetatable({}, {__add = function(a) return a .. "!" end}), ("x"):rep(2), #"abc"`: "10! xx 3",
 		`setmetatable({}, {__sub = function(_, b) return b .. "!" end}) - "10", string.__index`:    "10! nil",
 		`pcall(tonumber, "1", 37) == false, pcall(tonumber) == false`:                              "true true",
