@@ -42,6 +42,7 @@ const lawText = `
 	metal       = metal
 	prelude     = metal/prelude
 	kir         = metal/kir
+	opt         = metal/kir/opt
 	msl         = metal/msl, metal/msl/...
 	launch      = metal/launch
 	front       = metal/front
@@ -80,7 +81,8 @@ const lawText = `
 	testify     = github.com/stretchr/testify/...
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
-	kir < msl, launch, interp, jit, ptx, machine, kerneltest
+	kir < opt, msl, launch, interp, jit, ptx, machine, kerneltest
+	opt < msl, jit, ptx
 	launch < interp, jit
 	interp < jit
 	metal, kir, msl < front
@@ -133,10 +135,11 @@ const lawText = `
 	testify, brief < optest
 	soft, drivers < format_test
 	grad, compile < ops_test
-	msl, kir < interp_test, jit_test, prelude_test
+	msl, kir < opt_test, interp_test, jit_test, prelude_test
+	interp, launch < opt_test
 	prelude, interp, launch < msl_test, jit_test
 	jit < msl_test
-	kerneltest < kir_test, interp_test, jit_test, ptx_test, msl_test, soft_test
+	kerneltest < kir_test, opt_test, interp_test, jit_test, ptx_test, msl_test, soft_test
 	msl, interp, launch, machine < ptx_test
 	machine < cuda_test
 	msl, interp, launch < kerneltest_test

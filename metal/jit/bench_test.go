@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/stretchr/testify/require"
@@ -380,7 +381,7 @@ func BenchmarkCompile(b *testing.B) {
 		})
 		b.Run(name+"/jit", func(b *testing.B) {
 			for b.Loop() {
-				c, err := choose.Compile(lanes.Optimise(m.Kernels[0]), choose.Options{Target: level.target(), Geometry: geo})
+				c, err := choose.Compile(opt.Run(m.Kernels[0], opt.Launch{}), choose.Options{Target: level.target(), Geometry: geo})
 				require.NoError(b, err)
 				b.ReportMetric(float64(len(c.Bytes)), "bytes")
 			}

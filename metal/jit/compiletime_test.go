@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -86,7 +87,8 @@ func textToCode(name, text string, level Level) (parse, code time.Duration, err 
 	parsed := time.Now()
 	for _, k := range m.Kernels {
 		geo := lanes.Geometry{Row: true, Aligned: true, Full: true}
-		if _, err := choose.Compile(lanes.Optimise(k), choose.Options{Target: level.target(), Geometry: geo}); err != nil {
+		fast := opt.Run(k, opt.Launch{})
+		if _, err := choose.Compile(fast, choose.Options{Target: level.target(), Geometry: geo}); err != nil {
 			return 0, 0, err
 		}
 	}

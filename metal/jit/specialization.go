@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // What specializations and their code take in memory, about.
@@ -30,14 +31,14 @@ const (
 type specialization struct {
 	exe   *Executable
 	from  *specialization // nil for the root
-	facts lanes.Facts
+	facts opt.Facts
 
 	once   sync.Once // of ready, which sets these
 	kernel *kir.Kernel
 	group  int  // lanes that run together
 	wide   bool // it may be whole SIMD-groups all the same: rows are no multiples of half a group
-	words  []lanes.Word
-	loads  []uint8 // see lanes.Words
+	words  []opt.Word
+	loads  []uint8 // see opt.FindWords
 	err    error
 	// variants: for any threadgroup, for lanes.Geometry.Row, for that and Aligned; the same three with Full; the same six
 	// for launches that write past the cache. Then, of whole SIMD-groups: rows that are aligned, also with Full, and both
@@ -77,7 +78,7 @@ func (p *Executable) specialize(l *launch.Launch) (*specialization, error) {
 }
 
 // know looks at the words that a launch brings along; 0 means that they are of no use.
-func (f *specialization) know(l *launch.Launch) (facts lanes.Facts) {
+func (f *specialization) know(l *launch.Launch) (facts opt.Facts) {
 	if len(f.words) == 0 || l.Fixed == nil {
 		return 0
 	}
@@ -95,7 +96,7 @@ func (f *specialization) know(l *launch.Launch) (facts lanes.Facts) {
 			v = uint64(binary.LittleEndian.Uint32(b))
 		}
 		known := w.Know(v)
-		useful = useful || known > lanes.There
+		useful = useful || known > opt.There
 		facts = facts.With(i, known)
 	}
 	if !useful {
@@ -105,7 +106,7 @@ func (f *specialization) know(l *launch.Launch) (facts lanes.Facts) {
 }
 
 // find returns the specialization made from this one for some facts, or nil.
-func (f *specialization) find(facts lanes.Facts) *specialization {
+func (f *specialization) find(facts opt.Facts) *specialization {
 	if made := f.made.Load(); made != nil {
 		for _, g := range *made {
 			if g.facts == facts {
@@ -117,7 +118,7 @@ func (f *specialization) find(facts lanes.Facts) *specialization {
 }
 
 // grow makes a specialization from another one, unless there are too many.
-func (p *Executable) grow(from *specialization, facts lanes.Facts) *specialization {
+func (p *Executable) grow(from *specialization, facts opt.Facts) *specialization {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g := from.find(facts); g != nil || p.specializations == mostSpecializations {
@@ -150,13 +151,13 @@ func (f *specialization) ready() error {
 		p := f.exe
 		defer p.bug(&f.err)
 		if from := f.from; from == nil {
-			f.kernel = lanes.Optimise(p.kernel)
+			f.kernel = opt.Run(p.kernel, opt.Launch{})
 		} else {
-			f.kernel = lanes.Specialise(from.kernel, from.words, from.loads, f.facts)
+			f.kernel = opt.Run(from.kernel, opt.Launch{Words: from.words, Loads: from.loads, Facts: f.facts})
 		}
 		f.group = choose.Together(f.kernel, p.level.target())
-		f.wide = f.group < kir.Lanes && p.level.target().Masks() && choose.StraightOn(f.kernel) && !f.facts.Has(lanes.By16)
-		f.words, f.loads = lanes.Words(f.kernel)
+		f.wide = f.group < kir.Lanes && p.level.target().Masks() && choose.StraightOn(f.kernel) && !f.facts.Has(opt.By16)
+		f.words, f.loads = opt.FindWords(f.kernel)
 		p.bytes.Add(specializationBytes + f.kernel.Bytes())
 	})
 	return f.err

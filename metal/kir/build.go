@@ -32,3 +32,14 @@ func (b *Block) Walk(f func(*Instr)) {
 		in.Else.Walk(f)
 	}
 }
+
+// Int returns the value of an integer constant, extended by its type; ok is false of other instructions.
+func (in *Instr) Int() (v int64, ok bool) {
+	if in.Op != Const || !in.Type.IsInt() {
+		return 0, false
+	}
+	if in.Type.IsSigned() {
+		return signExtend(in.Type, in.Imm), true
+	}
+	return int64(in.Imm), true
+}

@@ -1,6 +1,6 @@
 // Package kir is the kernel IR: the one form between the Metal Shading Language front end and everything that
-// executes kernels (interp and jit). It is structured (no goto), typed, scalar, and free of undefined behaviour:
-// package kir's semantics table (semantics.go) says what every operation yields for every operand.
+// executes kernels (interp and jit) or prints them (ptx). It is structured (no goto), typed, scalar, and free of
+// undefined behaviour: package kir's semantics table (semantics.go) says what every operation yields for every operand.
 //
 // The execution model is one SIMD-group of 32 lanes under a mask. A kernel's body is written for one lane ("thread").
 // Control flow is structured as in WebAssembly: If, Block and Loop hold Blocks; Break leaves an enclosing Block or

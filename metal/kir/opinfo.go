@@ -112,6 +112,50 @@ func (op Op) Pure() bool {
 	return op >= Add && op <= Bitcast
 }
 
+// Commutes reports whether the operation's two operands may change places.
+func (op Op) Commutes() bool {
+	switch op {
+	case Add, Mul, And, Or, Xor, Min, Max, MulHi, Eq, Ne:
+		return true
+	}
+	return false
+}
+
+// Opposite returns the comparison that is true where this one is not, of operands that are no floats (of those, only Eq
+// and Ne have one); Invalid of other operations.
+func (op Op) Opposite() Op {
+	switch op {
+	case Eq:
+		return Ne
+	case Ne:
+		return Eq
+	case Lt:
+		return Ge
+	case Le:
+		return Gt
+	case Gt:
+		return Le
+	case Ge:
+		return Lt
+	}
+	return Invalid
+}
+
+// Mirrored returns the comparison that is the same after its operands change places.
+func (op Op) Mirrored() Op {
+	switch op {
+	case Lt:
+		return Gt
+	case Le:
+		return Ge
+	case Gt:
+		return Lt
+	case Ge:
+		return Le
+	}
+	return op
+}
+
 // Convergent reports whether the operation depends on which lanes are active.
 func (op Op) Convergent() bool { return op >= Reduce && op <= Barrier }
 

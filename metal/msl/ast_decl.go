@@ -247,7 +247,7 @@ type (
 	// ForStmt is for (Init; Cond; Post) Body. Any of the three may be nil.
 	ForStmt struct {
 		stmtNode
-		Unroll uint8 // what a pragma before it asks: one of the wishes of clean_unroll.go
+		Unroll uint8 // what a pragma before it asks: one of the wishes of pp_pragma.go
 		Init   Stmt  // DeclStmt, ExprStmt or nil
 		Var    *VarDecl
 		Cond   Expr
@@ -268,7 +268,7 @@ type (
 	// WhileStmt is while (Cond) Body.
 	WhileStmt struct {
 		stmtNode
-		Unroll uint8 // what a pragma before it asks: one of the wishes of clean_unroll.go
+		Unroll uint8 // what a pragma before it asks: one of the wishes of pp_pragma.go
 		Var    *VarDecl
 		Cond   Expr
 		Body   Stmt
@@ -277,7 +277,7 @@ type (
 	// DoStmt is do Body while (Cond);
 	DoStmt struct {
 		stmtNode
-		Unroll uint8 // what a pragma before it asks: one of the wishes of clean_unroll.go
+		Unroll uint8 // what a pragma before it asks: one of the wishes of pp_pragma.go
 		Body   Stmt
 		Cond   Expr
 	}

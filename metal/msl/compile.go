@@ -116,7 +116,7 @@ type compiler struct {
 	errs     *ErrorList // where errors go: list, or aside during a trial
 	trials   int        // how many trials are under way
 	freezing bool
-	raw      bool // kernels stay as they were written: for tests of the cleaner
+	raw      bool // kernels stay as they were written: for tests of opt.Clean
 	// syntaxErrs says that the text has syntax errors: then undeclared names may be their consequence and are not
 	// reported.
 	syntaxErrs bool

@@ -2,6 +2,7 @@ package msl
 
 import (
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // emitter writes the kir of one kernel: it folds and simplifies operations as they come. With exec set it evaluates
@@ -24,9 +25,7 @@ type emitter struct {
 	head   []*kir.Instr
 	leaves map[leafKey]operand
 
-	// wishes says what a pragma asks of a Loop; volatiles marks loads of volatile memory, checks the Ifs around faults.
-	wishes            map[*kir.Instr]uint8
-	volatiles, checks map[*kir.Instr]bool
+	hints opt.Hints
 
 	loops int // loops around what is emitted
 }
@@ -305,4 +304,16 @@ func (em *emitter) bitcast(o operand, t kir.Type) operand {
 		return o
 	}
 	return em.op(kir.Bitcast, t, o)
+}
+
+// finish makes a kernel of what was emitted: its head goes to its top, and it is cleaned. Last, it computes the
+// reflection.
+func (em *emitter) finish() {
+	em.k.Body.Instrs = append(em.head[:len(em.head):len(em.head)], em.k.Body.Instrs...)
+	if em.c.raw {
+		em.k.Renumber()
+	} else {
+		opt.Clean(em.k, em.hints)
+	}
+	em.c.checkReadOnly(reflectParams(em.k))
 }

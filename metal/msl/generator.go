@@ -2,6 +2,7 @@ package msl
 
 import (
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // generator turns a function into kir. Its parts check types and emit code in one walk, since everything is inlined and
@@ -47,8 +48,9 @@ func (n *nesting) leave() { n.depth-- }
 func newGenerator(c *compiler, name string, e *env) *generator {
 	g := generatorFor(c, e, emitter{
 		k: &kir.Kernel{Name: name, Body: &kir.Block{}}, consts: map[constKey]*kir.Instr{},
-		leaves: map[leafKey]operand{}, wishes: map[*kir.Instr]uint8{}, volatiles: map[*kir.Instr]bool{},
-		checks: map[*kir.Instr]bool{},
+		leaves: map[leafKey]operand{}, hints: opt.Hints{
+			Unroll: map[*kir.Instr]bool{}, Volatile: map[*kir.Instr]bool{}, Checks: map[*kir.Instr]bool{},
+		},
 	})
 	g.em.blk = g.em.k.Body
 	g.mem.regionOf, g.mem.constMem = map[*object]int{}, map[*object]int{}

@@ -16,7 +16,7 @@ type Library struct {
 	pre *frozen
 	src Source
 	opt Options
-	raw bool // kernels stay as they were written: for tests of the cleaner
+	raw bool // kernels stay as they were written: for tests of opt.Clean
 
 	mu      sync.Mutex
 	c       *compiler // what the kernels that are not made yet need; nil: none, or the text has to be read again

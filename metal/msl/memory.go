@@ -146,7 +146,7 @@ func (mem *memory) regionFor(o *object) {
 }
 
 // toMemory turns a slot lvalue into one in memory, moving the variable there: what was emitted for its slots is
-// rewritten at the end (clean.go). Constants that never change get a copy.
+// rewritten at the end (opt.Clean). Constants that never change get a copy.
 func (mem *memory) toMemory(v value) value {
 	v = mem.placed(v)
 	if v.k == vSel && !v.isBits() {

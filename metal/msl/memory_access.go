@@ -90,7 +90,7 @@ func (mem *memory) loadAt(t kir.Type, p operand, volatile bool) operand {
 	}
 	o := mem.em.emit(&kir.Instr{Op: kir.Load, Type: t, Args: []*kir.Instr{mem.em.instr(p)}})
 	if volatile {
-		mem.em.volatiles[o.in] = true
+		mem.em.hints.Volatile[o.in] = true
 	}
 	return o
 }

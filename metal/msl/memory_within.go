@@ -24,7 +24,7 @@ func (mem *memory) within(idx operand, name string, n int, write bool) {
 		mem.storeAt(p, x) // without which nothing would read x
 	})
 	check := &kir.Instr{Op: kir.If, Args: []*kir.Instr{em.instr(beyond)}, Body: fault}
-	em.checks[check] = true
+	em.hints.Checks[check] = true
 	em.structured(check)
 }
 

@@ -9,6 +9,13 @@ var pragmaWords = map[string]map[string]string{
 	"math_mode":   {"safe": "safe", "relaxed": "relaxed", "fast": "fast"},
 }
 
+// Wishes of a #pragma before a loop.
+const (
+	wishNone uint8 = iota
+	wishUnroll
+	wishLoop
+)
+
 // wishFlags mark the word that starts the loop of a wish.
 var wishFlags = [...]uint8{wishUnroll: fUnroll, wishLoop: fKeepLoop}
 

@@ -31,7 +31,7 @@ func (ss *statements) loop(p loopParts) flow {
 	defer func() { ss.em.loops-- }()
 	in := &kir.Instr{Op: kir.Loop}
 	if p.wish != wishNone {
-		ss.em.wishes[in] = p.wish
+		ss.em.hints.Unroll[in] = p.wish == wishUnroll
 	}
 	inner := &kir.Instr{Op: kir.BlockOp} // continue leaves it, to reach what follows the body
 	js := &jumpScope{brk: in, cont: inner}

@@ -35,7 +35,7 @@ type Options struct {
 // funcs keeps the memory of instruction lists for the next compilation.
 var funcs = sync.Pool{New: func() any { return code.NewFunc() }}
 
-// Compile makes machine code of an optimised kernel (lanes.Optimise). It fails with an *Unsupported if the kernel has
+// Compile makes machine code of an optimised kernel (opt.Run). It fails with an *Unsupported if the kernel has
 // none.
 func Compile(k *kir.Kernel, o Options) (*Code, error) {
 	f := funcs.Get().(*code.Func)

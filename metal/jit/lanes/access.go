@@ -122,7 +122,7 @@ func (d *address) pointer(p *kir.Instr) bool {
 	case kir.ParamAddr, kir.RegionAddr:
 		return true
 	case kir.PtrAdd:
-		if _, fixed := intConst(p.Args[1]); !fixed && d.info.Patterns[p.ID].Kind == Uniform && d.hoisted(p) {
+		if _, fixed := p.Args[1].Int(); !fixed && d.info.Patterns[p.ID].Kind == Uniform && d.hoisted(p) {
 			break
 		}
 		m := d.mark()
@@ -140,7 +140,7 @@ func (d *address) integer(x *kir.Instr, scale int64) bool {
 	if scale > maxScale || scale < -maxScale {
 		return false
 	}
-	if c, ok := intConst(x); ok {
+	if c, ok := x.Int(); ok {
 		d.disp += c * scale
 		return true
 	}
@@ -160,7 +160,7 @@ func (d *address) plusConst(x *kir.Instr) bool {
 	if x.Op != kir.Add && x.Op != kir.Sub {
 		return false
 	}
-	_, ok := intConst(x.Args[1])
+	_, ok := x.Args[1].Int()
 	return ok
 }
 
@@ -171,14 +171,14 @@ func (d *address) apart(x *kir.Instr, scale int64) bool {
 	case kir.Sub:
 		return d.integer(x.Args[0], scale) && d.integer(x.Args[1], -scale)
 	case kir.Mul:
-		if c, ok := intConst(x.Args[1]); ok && c <= maxScale && c >= -maxScale {
+		if c, ok := x.Args[1].Int(); ok && c <= maxScale && c >= -maxScale {
 			return d.integer(x.Args[0], scale*c)
 		}
-		if c, ok := intConst(x.Args[0]); ok && c <= maxScale && c >= -maxScale {
+		if c, ok := x.Args[0].Int(); ok && c <= maxScale && c >= -maxScale {
 			return d.integer(x.Args[1], scale*c)
 		}
 	case kir.Shl:
-		if c, ok := intConst(x.Args[1]); ok && c&63 <= 20 {
+		if c, ok := x.Args[1].Int(); ok && c&63 <= 20 {
 			return d.integer(x.Args[0], scale<<(c&63))
 		}
 	case kir.Convert, kir.Bitcast:
@@ -235,10 +235,10 @@ func (d *address) narrow(v *kir.Instr, scale int64) bool {
 
 // plus takes v = x + c apart.
 func plus(v *kir.Instr) (x *kir.Instr, c int64, ok bool) {
-	if c, ok = intConst(v.Args[1]); ok {
+	if c, ok = v.Args[1].Int(); ok {
 		return v.Args[0], c, true
 	}
-	c, ok = intConst(v.Args[0])
+	c, ok = v.Args[0].Int()
 	return v.Args[1], c, ok
 }
 

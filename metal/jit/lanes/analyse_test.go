@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // pattern is that of a launch, one threadgroup high and deep or not.
@@ -76,7 +77,7 @@ func TestClaimsHoldInRandomPrograms(t *testing.T) {
 			}
 			k, optimised := k, i%2 == int(c.Seed/2)%2
 			if optimised {
-				k = lanes.Optimise(k)
+				k = opt.Run(k, opt.Launch{})
 			}
 			for j, n := range check(t, k, l, objects, fmt.Sprintf("seed %d, %d, launch %d, optimised %v", c.Seed, varied, i,
 				optimised)) {

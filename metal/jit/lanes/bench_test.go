@@ -6,6 +6,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // large is a random kernel of some 3000 instructions.
@@ -17,16 +18,8 @@ func large(b *testing.B) *kir.Kernel {
 	}
 }
 
-func BenchmarkOptimise(b *testing.B) {
-	k := large(b)
-	b.ReportMetric(float64(k.NumInstrs), "instrs")
-	for b.Loop() {
-		lanes.Optimise(k)
-	}
-}
-
 func BenchmarkAnalyse(b *testing.B) {
-	k := lanes.Optimise(large(b))
+	k := opt.Run(large(b), opt.Launch{})
 	b.ReportMetric(float64(k.NumInstrs), "instrs")
 	for b.Loop() {
 		lanes.Analyse(k, 32, lanes.Geometry{Row: true, Aligned: true})

@@ -1,6 +1,5 @@
-// Package lanes prepares a kernel for processors with vector units: Optimise moves and shares work, Analyse finds out
-// what every value looks like across the lanes of a SIMD-group and how every access touches memory. It knows no
-// processor.
+// Package lanes prepares an optimised kernel for processors with vector units: Analyse finds out what every value looks
+// like across the lanes of a SIMD-group and how every access touches memory. It knows no processor.
 package lanes
 
 import "github.com/mlxlua/mlxlua/metal/kir"

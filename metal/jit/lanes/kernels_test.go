@@ -9,6 +9,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -211,7 +212,7 @@ func TestClaimsHoldInKernels(t *testing.T) {
 	}
 	for name := range kernels {
 		k := compile(t, name)
-		o := lanes.Optimise(k)
+		o := opt.Run(k, opt.Launch{})
 		require.NoError(t, o.Verify(), name)
 		list := shapes[name]
 		if list == nil {
@@ -255,7 +256,7 @@ func stride(t *testing.T, a *lanes.Access, group, bytes, each int) {
 func TestAccessesThatMatter(t *testing.T) {
 	row := lanes.Geometry{Row: true, Aligned: true}
 	analyse := func(name string) (*kir.Kernel, *lanes.Info) {
-		k := lanes.Optimise(compile(t, name))
+		k := opt.Run(compile(t, name), opt.Launch{})
 		return k, lanes.Analyse(k, 32, row)
 	}
 	k, info := analyse("gelu")
@@ -341,7 +342,7 @@ func TestWaits(t *testing.T) {
 	require.NoError(t, err)
 	for i, want := range []bool{true, true, true, false, false, false} {
 		k := m.Kernels[i]
-		require.Equal(t, want, lanes.Analyse(lanes.Optimise(k), 32, lanes.Geometry{Row: true}).Waits, k.Name)
+		require.Equal(t, want, lanes.Analyse(opt.Run(k, opt.Launch{}), 32, lanes.Geometry{Row: true}).Waits, k.Name)
 	}
 }
 
@@ -370,5 +371,5 @@ func TestRepeatedSums(t *testing.T) {
 		}
 	})
 	require.True(t, info.Waits)
-	require.NoError(t, lanes.Optimise(k).Verify())
+	require.NoError(t, opt.Run(k, opt.Launch{}).Verify())
 }

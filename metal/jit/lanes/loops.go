@@ -67,16 +67,16 @@ func (a *analysis) counted(l, cond *kir.Instr) int {
 		return 0
 	}
 	x := cond.Args[0]
-	limit, ok := intConst(cond.Args[1])
+	limit, ok := cond.Args[1].Int()
 	if !ok {
-		if limit, ok = intConst(x); !ok {
+		if limit, ok = x.Int(); !ok {
 			return 0
 		}
 		x = cond.Args[1]
-		op = mirrored[op]
+		op = op.Mirrored()
 	}
 	if negate {
-		op = inverse[op]
+		op = op.Opposite()
 	}
 	if op != kir.Ge && op != kir.Gt || limit > math.MaxInt32 || limit < 0 {
 		return 0

@@ -113,17 +113,6 @@ func (a *analysis) intern(t *[MaxLanes]int32) *[MaxLanes]int32 {
 	return p
 }
 
-// intConst returns the value of an integer constant, extended by its type.
-func intConst(in *kir.Instr) (int64, bool) {
-	if in.Op != kir.Const || !in.Type.IsInt() {
-		return 0, false
-	}
-	if sh := 64 - in.Type.Bits(); in.Type.IsSigned() {
-		return int64(in.Imm<<sh) >> sh, true
-	}
-	return int64(in.Imm), true
-}
-
 // log2 returns the exponent of a positive power of two, and whether v is one.
 func log2(v int64) (uint, bool) {
 	return uint(bits.TrailingZeros64(uint64(v))), v > 0 && v&(v-1) == 0
@@ -180,16 +169,16 @@ func (a *analysis) alignOf(in *kir.Instr) uint32 {
 	case kir.Mul:
 		return uint32(min(uint64(al(0))*uint64(al(1)), maxAlign))
 	case kir.Shl:
-		if c, ok := intConst(in.Args[1]); ok {
+		if c, ok := in.Args[1].Int(); ok {
 			return uint32(min(uint64(al(0))<<min(a.count(in, c), 30), maxAlign))
 		}
 		return al(0)
 	case kir.Shr:
-		if c, ok := intConst(in.Args[1]); ok {
+		if c, ok := in.Args[1].Int(); ok {
 			return max(1, al(0)>>a.count(in, c))
 		}
 	case kir.Div:
-		c, ok := intConst(in.Args[1])
+		c, ok := in.Args[1].Int()
 		if n, pow := log2(c); ok && pow {
 			return max(1, al(0)>>n)
 		}
@@ -234,9 +223,9 @@ func (a *analysis) basedOp(in *kir.Instr) (Pattern, int32, bool) {
 		return done(a.based(1, func(l int) int64 { return -xo(l) }))
 	case kir.Mul:
 		y, other := in.Args[1], x
-		c, ok := intConst(y)
+		c, ok := y.Int()
 		if !ok {
-			c, ok = intConst(in.Args[0])
+			c, ok = in.Args[0].Int()
 			other = a.info.Patterns[y.ID]
 		}
 		if !ok || c > maxOffset || c < -maxOffset {
@@ -245,7 +234,7 @@ func (a *analysis) basedOp(in *kir.Instr) (Pattern, int32, bool) {
 		al := uint32(min(uint64(other.Align)*uint64(align(uint64(c))), maxAlign))
 		return done(a.based(al, func(l int) int64 { return offset(other, l) * c }))
 	case kir.Shl:
-		c, ok := intConst(in.Args[1])
+		c, ok := in.Args[1].Int()
 		n := a.count(in, c)
 		if !ok || n > 20 {
 			return Pattern{}, 0, false
@@ -282,7 +271,7 @@ func (a *analysis) basedBits(in *kir.Instr) (Pattern, int32, bool) {
 	if x.Offsets == nil || !a.disjoint(x) {
 		return Pattern{}, 0, false
 	}
-	c, ok := intConst(q)
+	c, ok := q.Int()
 	done := func(al uint32, off func(o int64) int64) (Pattern, int32, bool) {
 		s, bias := a.based(al, func(l int) int64 { return off(int64(x.Offsets[l])) })
 		return s, bias, s.Kind != Varying
@@ -356,7 +345,7 @@ func (a *analysis) sameInAll(in *kir.Instr) bool {
 		return s.Offsets == t.Offsets && a.disjoint(s) && a.disjoint(t)
 	}
 	if s.Kind == Uniform {
-		s, t, y, op = t, s, x, mirrored[op]
+		s, t, y, op = t, s, x, op.Mirrored()
 	}
 	block := int64(1) << bits.Len64(uint64(a.span(s)))
 	if block > int64(s.Align) {
@@ -366,7 +355,7 @@ func (a *analysis) sameInAll(in *kir.Instr) bool {
 	case kir.Lt, kir.Ge:
 		return int64(t.Align) >= block
 	case kir.Le, kir.Gt:
-		c, ok := intConst(y)
+		c, ok := y.Int()
 		return ok && (c+1)&(block-1) == 0
 	}
 	return false
@@ -405,22 +394,22 @@ func (a *analysis) width(in *kir.Instr) uint8 {
 	case kir.Select:
 		return max(b(1), b(2))
 	case kir.Shl:
-		if c, ok := intConst(in.Args[1]); ok {
+		if c, ok := in.Args[1].Int(); ok {
 			return uint8(min(uint(w), uint(b(0))+a.count(in, c)))
 		}
 	case kir.Shr:
-		if c, ok := intConst(in.Args[1]); ok && (!in.Type.IsSigned() || a.positive(in.Args[0])) {
+		if c, ok := in.Args[1].Int(); ok && (!in.Type.IsSigned() || a.positive(in.Args[0])) {
 			return uint8(max(0, int(b(0))-int(a.count(in, c))))
 		}
 	case kir.Div:
-		if c, ok := intConst(in.Args[1]); ok && c > 0 && plain() {
+		if c, ok := in.Args[1].Int(); ok && c > 0 && plain() {
 			return uint8(max(0, int(b(0))-bits.Len64(uint64(c))+1))
 		}
 		if plain() {
 			return b(0)
 		}
 	case kir.Rem:
-		if c, ok := intConst(in.Args[1]); ok && c > 0 && plain() {
+		if c, ok := in.Args[1].Int(); ok && c > 0 && plain() {
 			return min(b(0), uint8(bits.Len64(uint64(c-1))))
 		}
 		if plain() {

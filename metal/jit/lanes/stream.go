@@ -130,7 +130,7 @@ func (r *rounds) compute(x *kir.Instr) delta {
 		}
 	case kir.Mul, kir.Shl, kir.Shr, kir.Div:
 		a := r.delta(x.Args[0])
-		c, ok := intConst(x.Args[1])
+		c, ok := x.Args[1].Int()
 		switch {
 		case !ok || c < 0:
 			return delta{}
@@ -171,7 +171,7 @@ func (r *rounds) step(v uint64) delta {
 	if from.Op != kir.VarGet || from.Imm != v {
 		from, n = n, from
 	}
-	c, ok := intConst(n)
+	c, ok := n.Int()
 	if !ok || from.Op != kir.VarGet || from.Imm != v {
 		return delta{}
 	}

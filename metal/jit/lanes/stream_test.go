@@ -7,6 +7,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
@@ -36,7 +37,7 @@ kernel void k(const device uint* w [[buffer(0)]], const device float* scale [[bu
 }`
 	m, err := msl.Compile(msl.Source{Name: "k", Text: text}, msl.Options{})
 	require.NoError(t, err)
-	k := lanes.Optimise(m.Kernels[0])
+	k := opt.Run(m.Kernels[0], opt.Launch{})
 	want := map[string]int64{
 		"w": 128, "scale": 16, "x": 0, "rows": 400, "far": 0, "walk": 12, "twice": 0, "sums": 128, "out": 0,
 	}

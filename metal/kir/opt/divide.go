@@ -1,4 +1,4 @@
-package lanes
+package opt
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 

@@ -1,25 +1,30 @@
-package msl
+package opt
 
 import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// isRoot reports whether an instruction stays for what it does. A load that nobody reads goes.
-func isRoot(in *kir.Instr) bool {
+// acts reports whether an instruction stays for what it does: a load may fault, a loop may not end.
+func acts(in *kir.Instr) bool {
 	switch in.Op {
-	case kir.Store, kir.AtomicLoad, kir.AtomicStore, kir.AtomicRMW, kir.AtomicCAS, kir.Fence, kir.SimdBarrier, kir.Barrier,
-		kir.Loop, kir.Break, kir.Continue, kir.Return:
+	case kir.Load, kir.Store, kir.AtomicLoad, kir.AtomicStore, kir.AtomicRMW, kir.AtomicCAS, kir.Fence, kir.SimdBarrier,
+		kir.Barrier, kir.Loop, kir.Break, kir.Continue, kir.Return:
 		return true
 	}
 	return false
 }
 
-// dropStores removes the settings of variables that are set again before they are read, and reports whether there
-// were any.
-func (c *cleaner) dropStores() bool {
-	l := &liveness{n: len(c.k.Vars), at: map[*kir.Instr]bitset{}}
-	l.block(c.k.Body, newBitset(l.n))
-	return l.dropped
+// sweep removes what has no effect: values that nothing uses, settings of variables that are set again before they are
+// read, variables that nothing reads. Last, it has quotients and remainders share their divisions.
+func sweep(k *kir.Kernel, stays func(*kir.Instr) bool) {
+	kir.Sweep(k, stays)
+	l := &liveness{n: len(k.Vars), at: map[*kir.Instr]bitset{}}
+	l.block(k.Body, newBitset(l.n))
+	if l.dropped {
+		kir.Sweep(k, stays)
+	}
+	dropVars(k)
+	shareDivisions(k.Body)
 }
 
 // liveness walks backwards; the set it carries holds the variables whose present value may be read.
@@ -96,40 +101,49 @@ func (l *liveness) loop(in *kir.Instr, live bitset) {
 	delete(l.again, in)
 }
 
-// compact renumbers the variables and regions that are left.
-func (c *cleaner) compact() {
-	k := c.k
-	varUsed, used := make([]bool, len(k.Vars)), make([]bool, len(k.Regions))
+// dropVars removes the variables that nothing reads: nothing sets them either.
+func dropVars(k *kir.Kernel) {
+	used := make([]bool, len(k.Vars))
 	k.Body.Walk(func(in *kir.Instr) {
-		switch in.Op {
-		case kir.VarGet, kir.VarSet:
-			varUsed[in.Imm] = true
-		case kir.RegionAddr:
+		if in.Op == kir.VarGet {
 			used[in.Imm] = true
 		}
 	})
-	vars, regions := make([]uint64, len(k.Vars)), make([]uint64, len(k.Regions))
-	var keep []kir.Var
-	for i, v := range k.Vars {
-		vars[i] = uint64(len(keep))
-		if varUsed[i] {
-			keep = append(keep, v)
-		}
-	}
-	var rkeep []kir.Region
-	for i, r := range k.Regions {
-		regions[i] = uint64(len(rkeep))
-		if used[i] {
-			rkeep = append(rkeep, r)
-		}
-	}
-	k.Vars, k.Regions = keep, rkeep
+	var to []uint64
+	k.Vars, to = keep(k.Vars, used)
 	k.Body.Walk(func(in *kir.Instr) {
-		switch in.Op {
-		case kir.VarGet, kir.VarSet:
-			in.Imm = vars[in.Imm]
-		case kir.RegionAddr:
-			in.Imm = regions[in.Imm]
+		if in.Op == kir.VarGet || in.Op == kir.VarSet {
+			in.Imm = to[in.Imm]
 		}
 	})
+}
+
+// dropRegions removes the regions that nothing names. Pointers tell of regions by number, so it is for kernels that no
+// one has seen yet.
+func dropRegions(k *kir.Kernel) {
+	used := make([]bool, len(k.Regions))
+	k.Body.Walk(func(in *kir.Instr) {
+		if in.Op == kir.RegionAddr {
+			used[in.Imm] = true
+		}
+	})
+	var to []uint64
+	k.Regions, to = keep(k.Regions, used)
+	k.Body.Walk(func(in *kir.Instr) {
+		if in.Op == kir.RegionAddr {
+			in.Imm = to[in.Imm]
+		}
+	})
+}
+
+// keep returns those of a list that are used, and where each is then.
+func keep[T any](list []T, used []bool) (kept []T, to []uint64) {
+	to = make([]uint64, len(list))
+	for i, x := range list {
+		to[i] = uint64(len(kept))
+		if used[i] {
+			kept = append(kept, x)
+		}
+	}
+	return kept, to
 }

@@ -1,4 +1,4 @@
-package lanes_test
+package opt_test
 
 import (
 	"bytes"
@@ -9,35 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/metal/interp"
-	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/launch"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
 var count = flag.Int("programs", 100, "random programs to run")
-
-// programs calls f for random kernels and contents of their buffers: those of programs as they are, and twice varied,
-// so that constants are where the front end would have folded them. In every second one lanes exchange values.
-func programs(t *testing.T, f func(c *kerneltest.Case, varied int, crossing bool, k *kir.Kernel)) {
-	n := uint64(*count)
-	if testing.Short() {
-		n = (n + 3) / 4
-	}
-	for seed := range n {
-		reach := kerneltest.Reach(seed % 2)
-		c := kerneltest.New(seed, reach)
-		c.Grid, c.Threadgroup = [3]int{128, 1, 1}, [3]int{40, 1, 1} // no launch of the tests is larger
-		k := random(t, c)
-		for varied := 0; varied < 3 && k != nil; varied++ {
-			if varied > 0 {
-				kerneltest.Vary(4*seed+uint64(varied), k)
-			}
-			f(c, varied, reach == kerneltest.Simdgroups, k)
-		}
-	}
-}
 
 // random compiles a random program; nil if it is too large, because all its calls are written out.
 func random(t testing.TB, c *kerneltest.Case) *kir.Kernel {
@@ -59,11 +38,11 @@ func run(t *testing.T, c *kerneltest.Case, k *kir.Kernel) ([][]byte, error) {
 	return l.Buffers, kerneltest.Run(p.NewRun, l, 1)
 }
 
-func TestOptimiseKeepsMeaning(t *testing.T) {
+func TestRunKeepsMeaning(t *testing.T) {
 	faults, equal := 0, 0
-	programs(t, func(c *kerneltest.Case, varied int, _ bool, k *kir.Kernel) {
+	check := func(c *kerneltest.Case, varied int, k *kir.Kernel) {
 		before := k.String()
-		o := lanes.Optimise(k)
+		o := opt.Run(k, opt.Launch{})
 		require.Equal(t, before, k.String(), "the kernel was changed")
 		require.NoError(t, o.Verify(), "seed %d, %d\n%s\n%s", c.Seed, varied, k, o)
 		want, fault := run(t, c, k)
@@ -81,6 +60,32 @@ func TestOptimiseKeepsMeaning(t *testing.T) {
 			}
 		}
 		equal++
-	})
+	}
+	n := uint64(*count)
+	if testing.Short() {
+		n = (n + 3) / 4
+	}
+	for seed := range n {
+		c := kerneltest.New(seed, kerneltest.Reach(seed%2))
+		c.Grid, c.Threadgroup = [3]int{128, 1, 1}, [3]int{40, 1, 1} // no launch is larger
+		k := random(t, c)
+		for varied := 0; varied < 3 && k != nil; varied++ {
+			if varied > 0 { // constants are where the front end would have folded them
+				kerneltest.Vary(4*seed+uint64(varied), k)
+			}
+			check(c, varied, k)
+		}
+	}
 	require.Less(t, 20*faults, equal, "most do not fault")
+}
+
+func BenchmarkRun(b *testing.B) {
+	var k *kir.Kernel // of some 3000 instructions
+	for seed := uint64(0); k == nil || k.NumInstrs < 2500 || k.NumInstrs > 3500; seed++ {
+		k = random(b, kerneltest.New(seed, kerneltest.Simdgroups))
+	}
+	b.ReportMetric(float64(k.NumInstrs), "instrs")
+	for b.Loop() {
+		opt.Run(k, opt.Launch{})
+	}
 }

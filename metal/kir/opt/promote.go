@@ -1,4 +1,4 @@
-package msl
+package opt
 
 import (
 	"slices"
@@ -18,26 +18,26 @@ type place struct {
 
 // promote turns the lane's own arrays and structures all of whose accesses are at constant places into variables. It
 // reports whether there were any.
-func (c *cleaner) promote() bool {
-	p := &promoter{k: c.k, regions: make([]spread, len(c.k.Regions))}
-	for i := range c.k.Regions {
-		p.regions[i].ok = c.k.Regions[i].Space == kir.Thread
+func promote(k *kir.Kernel) bool {
+	p := &promoter{k: k, regions: make([]spread, len(k.Regions))}
+	for i := range k.Regions {
+		p.regions[i].ok = k.Regions[i].Space == kir.Thread
 	}
-	p.find(c.k.Body)
+	p.find(k.Body)
 	any := false
 	for i := range p.regions {
 		r := &p.regions[i]
 		if r.ok = r.ok && len(r.places) > 0 && p.disjoint(i); r.ok {
 			any = true
 			for j := range r.places {
-				c.k.Vars = append(c.k.Vars, kir.Var{Name: c.k.Regions[i].Name, Type: r.places[j].ty,
-					Unset: true, Part: c.k.Regions[i].Part})
-				r.places[j].name = len(c.k.Vars) - 1
+				k.Vars = append(k.Vars, kir.Var{Name: k.Regions[i].Name, Type: r.places[j].ty,
+					Unset: true, Part: k.Regions[i].Part})
+				r.places[j].name = len(k.Vars) - 1
 			}
 		}
 	}
 	if any {
-		p.replace(c.k.Body)
+		p.replace(k.Body)
 	}
 	return any
 }
@@ -145,7 +145,7 @@ func (p *promoter) rewrite(out []*kir.Instr, in *kir.Instr, r int, off int64) []
 	if in.Op == kir.Store {
 		x := in.Args[1]
 		if x.Type != q.ty {
-			x = &kir.Instr{Op: kir.Bitcast, Type: q.ty, Args: []*kir.Instr{x}, Pos: in.Pos}
+			x = &kir.Instr{Op: kir.Bitcast, Type: q.ty, Args: []*kir.Instr{x}, Pos: in.Pos, ID: added}
 			out = append(out, x)
 		}
 		in.Op, in.Imm, in.Args = kir.VarSet, uint64(q.name), []*kir.Instr{x}
@@ -155,7 +155,7 @@ func (p *promoter) rewrite(out []*kir.Instr, in *kir.Instr, r int, off int64) []
 		in.Op, in.Imm, in.Args = kir.VarGet, uint64(q.name), nil
 		return append(out, in)
 	}
-	get := &kir.Instr{Op: kir.VarGet, Type: q.ty, Imm: uint64(q.name), Pos: in.Pos}
+	get := &kir.Instr{Op: kir.VarGet, Type: q.ty, Imm: uint64(q.name), Pos: in.Pos, ID: added}
 	in.Op, in.Imm, in.Args = kir.Bitcast, 0, []*kir.Instr{get}
 	return append(out, get, in)
 }

@@ -1,4 +1,4 @@
-package msl
+package opt
 
 import "math/bits"
 

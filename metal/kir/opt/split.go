@@ -1,13 +1,13 @@
-package lanes
+package opt
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
 // splitPointers keeps the moves of pointer variables apart from where they start: p = start; ... p += step becomes
 // moved = 0; ... moved += step, and each read start + moved. What starts at an address of each lane and moves along in
-// step is then a fixed address, which Analyse can take apart, and a uniform distance.
-func splitPointers(k *kir.Kernel, meta []meta) {
+// step is then a fixed address, which an analysis of accesses can take apart, and a uniform distance.
+func splitPointers(k *kir.Kernel, differs func(*kir.Instr) bool) {
 	s := &splitter{k: k, accesses: make([]int, len(k.Vars)), start: map[uint64]*start{}}
-	s.find(k.Body, meta)
+	s.find(k.Body, differs)
 	if len(s.start) == 0 {
 		return
 	}
@@ -41,22 +41,22 @@ type start struct {
 }
 
 // find collects candidates: pointer variables whose first access is such a VarSet.
-func (s *splitter) find(b *kir.Block, meta []meta) {
+func (s *splitter) find(b *kir.Block, differs func(*kir.Instr) bool) {
 	for _, in := range b.Instrs {
 		if in.Op == kir.VarGet || in.Op == kir.VarSet {
 			v := in.Imm
 			s.accesses[v]++
 			if s.accesses[v] == 1 && in.Op == kir.VarSet && s.k.Vars[v].Type.IsPtr() {
-				if x := in.Args[0]; x.Op == kir.PtrAdd && meta[x.ID].lanes {
+				if x := in.Args[0]; x.Op == kir.PtrAdd && differs(x) {
 					s.start[v] = &start{set: in, value: x, block: b}
 				}
 			}
 		}
 		if in.Body != nil {
-			s.find(in.Body, meta)
+			s.find(in.Body, differs)
 		}
 		if in.Else != nil {
-			s.find(in.Else, meta)
+			s.find(in.Else, differs)
 		}
 	}
 	for v, x := range s.start {
@@ -137,7 +137,7 @@ func sum(p, from *kir.Instr, add func(op kir.Op, imm uint64, args ...*kir.Instr)
 		return p.Args[1]
 	}
 	d, fixed := sum(p.Args[0], from, add), p.Imm
-	if c, ok := intConst(p.Args[1]); ok {
+	if c, ok := p.Args[1].Int(); ok {
 		fixed += uint64(c)
 	} else {
 		d = add(kir.Add, 0, d, p.Args[1])

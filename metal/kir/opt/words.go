@@ -1,10 +1,10 @@
-package lanes
+package opt
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
 // Word is an integer that a kernel loads from a fixed place of constant memory, and that decides how fast its code can
 // be: a stride, a size, a rank. A launch that gives the memory's bytes with it lets no one change them, so that code
-// made for some values of such words (Specialise) may run.
+// made for some values of such words (Run) may run.
 type Word struct {
 	Param, Offset int // the parameter, and where in it the word is, in bytes
 	Type          kir.Type
@@ -78,9 +78,9 @@ func (w *Word) Know(v uint64) Known {
 	return By8
 }
 
-// Words finds the words of an optimised kernel whose values can make faster code, and which Load reads which: 1 + the
-// index of its word by Instr.ID.
-func Words(k *kir.Kernel) (words []Word, loads []uint8) {
+// FindWords finds the words of an optimised kernel whose values can make faster code, and which Load reads which: 1 +
+// the index of its word by Instr.ID.
+func FindWords(k *kir.Kernel) (words []Word, loads []uint8) {
 	f := &wordFinder{k: k, of: make([]uint8, k.NumInstrs)}
 	if f.find(k.Body); len(f.words) == 0 {
 		return nil, nil
@@ -100,7 +100,7 @@ func Words(k *kir.Kernel) (words []Word, loads []uint8) {
 	return f.wanted()
 }
 
-// wordFinder is the state of one Words.
+// wordFinder is the state of one FindWords.
 type wordFinder struct {
 	k     *kir.Kernel
 	words []Word
@@ -132,7 +132,7 @@ func converts(in *kir.Instr) bool {
 // fixedPlace takes apart an address at a constant offset from where a parameter or region begins.
 func fixedPlace(p *kir.Instr) (start *kir.Instr, off int64, ok bool) {
 	for p.Op == kir.PtrAdd {
-		c, ok := intConst(p.Args[1])
+		c, ok := p.Args[1].Int()
 		if !ok {
 			return nil, 0, false
 		}
@@ -287,4 +287,24 @@ func (f *wordFinder) wanted() (words []Word, loads []uint8) {
 		f.of[in.ID] = to[f.of[in.ID]]
 	})
 	return words, f.of
+}
+
+// onlyExit returns the If by which alone a loop is left, if that is in the loop's own block and does nothing else, and
+// nothing goes back to the loop's start but its end.
+func onlyExit(l *kir.Instr) (exit *kir.Instr) {
+	jumps := 0
+	l.Body.Walk(func(in *kir.Instr) {
+		if in.Target == l {
+			jumps++
+		}
+	})
+	for _, in := range l.Body.Instrs {
+		if leaves(in, l) {
+			exit = in
+		}
+	}
+	if jumps != 1 {
+		return nil
+	}
+	return exit
 }
