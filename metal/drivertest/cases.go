@@ -414,6 +414,7 @@ func caseCancel(b *bench) {
 	if b.drv.Info().Stops != metal.StopsMidway {
 		return
 	}
+	b.kernel("twice_plus_one") // a device may compile nothing while an endless kernel runs
 	for _, k := range []struct{ kernel, param string }{{"spin", "flag"}, {"count_forever", "x"}} {
 		x, y := b.zeros(128), b.zeros(1)
 		why := errors.New("enough")

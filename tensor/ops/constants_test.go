@@ -134,6 +134,9 @@ func TestArangeInfiniteStep(t *testing.T) {
 	optest.Open(t)
 	inf := math.Inf(1)
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Int32, tensor.Float64} {
+		if !optest.Computes(t, d) {
+			continue
+		}
 		require.Equal(t, []float64{3}, optest.Values32(t, ops.AsType(ops.Arange(3, 10, inf, d), tensor.Float32)))
 		require.Equal(t, []float64{3}, optest.Values32(t, ops.AsType(ops.Arange(3, -10, -inf, d), tensor.Float32)))
 		require.Empty(t, optest.Values32(t, ops.AsType(ops.Arange(10, 0, inf, d), tensor.Float32)))

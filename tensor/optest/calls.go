@@ -236,6 +236,9 @@ func (c *GoldenCall) Compare(t *testing.T, i int, outs []*tensor.Array, err erro
 	if golden.Refused {
 		return c.refusal(outs, err)
 	}
+	if lacks(t, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -243,6 +246,9 @@ func (c *GoldenCall) Compare(t *testing.T, i int, outs []*tensor.Array, err erro
 		return fmt.Errorf("%d outputs, want %d", len(outs), len(golden.Out))
 	}
 	for _, y := range outs {
+		if lacks(t, y.Err()) {
+			return nil
+		}
 		if y.Err() != nil {
 			return y.Err()
 		}
@@ -257,6 +263,9 @@ func (c *GoldenCall) Compare(t *testing.T, i int, outs []*tensor.Array, err erro
 		}
 		want := decodeOutput(t, golden.Out[k])
 		b, err := y.Bytes(context.Background())
+		if lacks(t, err) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
@@ -26,6 +27,7 @@ func TestExecutorsDoNotMatter(t *testing.T) {
 		t.Skip("it takes the interpreter long")
 	}
 	brief.OnlyValues(t)
+	testdevice.NeedsCPU(t, "it compares what runs kernels on the CPU")
 	optest.Open(t)
 	on := func(executor string) map[string][]uint64 {
 		dev, err := metal.NewDevice(soft.New(soft.Options{Executor: executor}), metal.DeviceOptions{})

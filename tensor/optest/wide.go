@@ -1,0 +1,72 @@
+package optest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/testdevice"
+	"github.com/mlxlua/mlxlua/tensor"
+)
+
+// GPUs have no float64. On such a device finite differences, which want it, are the CPU's, and what else is of float64
+// is left out: the tests on the CPU have it.
+
+// Computes reports whether the tests' device computes with a dtype.
+func Computes(t testing.TB, d tensor.DType) bool {
+	t.Helper()
+	Open(t)
+	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	return d != tensor.Float64 || dev.Info().Float64
+}
+
+// Needs skips a test where the tests' device does not compute with a dtype.
+func Needs(t testing.TB, d tensor.DType) {
+	t.Helper()
+	if !Computes(t, d) {
+		t.Skipf("%s has no %v", testdevice.Name(), d)
+	}
+}
+
+// isFloat64 reports whether a case of golden data has float64.
+func (c goldenCase) isFloat64() bool {
+	for _, s := range append(c.In[:len(c.In):len(c.In)], c.Out...) {
+		if strings.Contains(s, " float64 ") {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks reports whether an error is that the device has no float64.
+func lacks(t *testing.T, err error) bool {
+	t.Helper()
+	return err != nil && strings.Contains(err.Error(), "asks for float64") && !Computes(t, tensor.Float64)
+}
+
+// inPlace is the CPU with the place of the tests' device.
+var inPlace = sync.OnceValues(func() (*metal.Device, error) {
+	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
+	if err != nil {
+		return nil, err
+	}
+	return metal.NewDevice(testdevice.NewAs(func(info *metal.Info) {
+		info.Host, info.Index, info.ID = false, dev.Info().Index, "in place of "+dev.Info().ID
+	}), metal.DeviceOptions{})
+})
+
+// onCPU has f run on the CPU in place of the tests' device, which other tests must not use meanwhile.
+func onCPU(t *testing.T, f func()) {
+	t.Helper()
+	own, err := tensor.MetalDevice(tensor.DefaultDevice())
+	require.NoError(t, err)
+	cpu, err := inPlace()
+	require.NoError(t, err)
+	tensor.SetDevice(cpu)
+	defer tensor.SetDevice(own)
+	f()
+}
