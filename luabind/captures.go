@@ -105,16 +105,20 @@ type reachedUpvalue struct {
 // captures walks the upvalues of a function, the functions and tables in them, what those hold, and the roots. Arrays
 // become captures; scalars, the functions' code and the structure become the key. It walks the functions among the
 // call's arguments too; the arrays there are inputs already. The order depends on the structure only. What else it
-// meets it adds to n, if there is one.
-func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted) (found []capture, key string) {
-	w := s.capturer
-	if s.capturer = nil; w == nil {
-		w = &capturer{s: s, seen: map[lua.LValue]int{}}
-	}
-	w.found, w.key, w.noted = make([]capture, 0, w.expected), w.key[:0], n
+// meets it adds to n, and what it looks at to list, if there are such.
+func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted, list *knownWalk) (found []capture,
+	key string) {
+	w := s.takeCapturer()
+	w.found, w.noted, w.list = make([]capture, 0, w.expected), n, list
 	for i, v := range args {
+		if list != nil {
+			list.look(w, knownLook{from: fromArgument, at: int32(i)}, v, true)
+		}
 		w.argument(v, trail{key: lua.LString("argument " + strconv.Itoa(i+1))})
 		w.key = append(w.key, ';')
+	}
+	if list != nil {
+		list.split, list.apart = parts{len(list.looks), len(list.tables), len(w.key)}, len(w.seen) == 0
 	}
 	w.walk(fn, trail{}, 0)
 	for _, v := range roots {
@@ -126,8 +130,16 @@ func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted) (foun
 	}
 	w.expected = len(found)
 	w.end()
-	s.capturer = w
 	return found, key
+}
+
+// takeCapturer gives the state's capturer, or a new one where a walk is under way, or has ended with an error.
+func (s *State) takeCapturer() *capturer {
+	w := s.capturer
+	if s.capturer = nil; w == nil {
+		w = &capturer{s: s, seen: map[lua.LValue]int{}}
+	}
+	return w
 }
 
 // capturer is one walk over what a function reaches. Its maps and slices serve the next walk.
@@ -141,16 +153,19 @@ type capturer struct {
 	expected int // how many were found the last time
 	key      []byte
 	noted    *noted
+	list     *knownWalk
 	shallow  bool // what is nested too deep is passed over
 }
 
-// end forgets all objects.
+// end forgets all objects, and gives the capturer back.
 func (w *capturer) end() {
 	clear(w.seen)
 	clear(w.protos)
 	clear(w.modules)
 	clear(w.keys[:cap(w.keys)])
-	w.protos, w.modules, w.keys, w.found, w.noted = w.protos[:0], w.modules[:0], w.keys[:0], nil, nil
+	w.protos, w.modules, w.keys, w.key = w.protos[:0], w.modules[:0], w.keys[:0], w.key[:0]
+	w.found, w.noted, w.list = nil, nil, nil
+	w.s.capturer = w
 }
 
 // argument writes the structure of an argument, and walks the functions in it. Its tables contain no cycles.
@@ -164,13 +179,17 @@ func (w *capturer) argument(v lua.LValue, at trail) {
 		w.walk(v, at, 0)
 		return
 	}
-	w.entries(t, at, 0, func(w *capturer, v lua.LValue, at trail, _ int) { w.argument(v, at) })
+	w.entries(t, at, 0, true)
 }
 
-// entries writes a table's keys, but those that go on from the one before; has visit write its values; and walks its
-// metatable.
-func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*capturer, lua.LValue, trail, int)) {
+// entries writes a table's keys, but those that go on from the one before; walks its values, or writes them as an
+// argument's; and walks its metatable.
+func (w *capturer) entries(t *lua.LTable, at trail, depth int, argument bool) {
 	w.key = append(w.key, '{')
+	number := int32(0)
+	if w.list != nil {
+		number = w.list.table(t)
+	}
 	from := new(trail)
 	*from = at
 	of := ownerOf(w.s, t)
@@ -184,7 +203,15 @@ func (w *capturer) entries(t *lua.LTable, at trail, depth int, visit func(*captu
 		} else {
 			w.scalar(k)
 		}
-		visit(w, t.RawGet(k), trail{from, k, of}, depth)
+		v := t.RawGet(k)
+		if w.list != nil {
+			w.list.entry(w, number, k, v, argument)
+		}
+		if argument {
+			w.argument(v, trail{from, k, of})
+		} else {
+			w.walk(v, trail{from, k, of}, depth)
+		}
 		w.key = append(w.key, ',')
 	}
 	w.keys = w.keys[:first]
@@ -289,9 +316,10 @@ func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
 		}
 	case *customFunction:
 		w.key = append(w.key, 'u')
-		for _, f := range []lua.LValue{x.fn, x.vjp, x.jvp, x.vmap} {
-			if f == nil {
-				f = lua.LNil
+		for i := range customFields {
+			f := x.field(i)
+			if w.list != nil {
+				w.list.field(x, i, f)
 			}
 			w.walk(f, at, depth+1)
 		}
@@ -312,9 +340,15 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 	}
 	if v.IsG {
 		for _, up := range v.Upvalues {
+			if w.list != nil {
+				w.list.variable(w, up)
+			}
 			w.walk(up.Value(), at, depth+1)
 		}
 		return
+	}
+	if w.list != nil {
+		w.list.look(w, knownLook{from: fromEnvironment, key: v}, v.Env, false)
 	}
 	w.key = append(w.key, 'f')
 	w.object(v.Proto)
@@ -338,12 +372,21 @@ func (w *capturer) function(v *lua.LFunction, at trail, depth int) {
 				name = v.Proto.DbgUpvalues[i]
 			}
 			at := trail{from, lua.LString(name), of}
+			if w.list != nil {
+				w.list.variable(w, up)
+			}
 			if w.noted != nil {
 				w.noted.upvalues = append(w.noted.upvalues, reachedUpvalue{at, up, up.Value()})
 			}
 			w.walk(up.Value(), at, depth+1)
 		}
 	}
+}
+
+// met reports whether an object was met before.
+func (w *capturer) met(v lua.LValue) bool {
+	_, seen := w.seen[v]
+	return seen
 }
 
 // again reports whether an object was met before, and notes which it is.
@@ -369,7 +412,7 @@ func (w *capturer) table(t *lua.LTable, at trail, depth int) {
 	if w.noted != nil {
 		w.noted.tables = append(w.noted.tables, reachedTable{at, t})
 	}
-	w.entries(t, at, depth+1, (*capturer).walk)
+	w.entries(t, at, depth+1, false)
 }
 
 // isModule reports whether t is mx, one of its modules or the classes there, a library of Lua, or the table of globals.

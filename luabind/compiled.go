@@ -27,6 +27,12 @@ type compiledFunction struct {
 	captured []capture
 	key      string // the structure of arguments, captures and scalars
 	state    compiledState
+	listed   *knownWalk // that captured is of; nil: it is of a walk
+
+	// What a call need not look for again:
+	known  *knownWalk // nil: there is none
+	walked string     // the key of the last walk
+	alike  bool       // and of the one before it
 
 	traces map[*tensor.Array]*traced // replays do not run the function
 	recent []*tensor.Array           // the markers of the traces made last
@@ -138,6 +144,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		}
 		k.plain = append(k.plain, text)
 	}
+	k.state.led = k.state.leads(s)
 	st := k.beginState(met, in[n:len(in)-1])
 	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
 		st.since = in[0].Value().Node.ID()
@@ -199,7 +206,7 @@ func (k *compiledFunction) forget(key string) {
 
 // look finds the captures as they are now, and the key: the structure of the arguments, all scalars and all code.
 func (k *compiledFunction) look(n *noted) ([]capture, string) {
-	return captures(k.s, k.fn, k.args, k.state.roots, n)
+	return captures(k.s, k.fn, k.args, k.state.roots, n, nil)
 }
 
 // call calls the compiled function with the arguments on the stack.
@@ -207,16 +214,18 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	s := k.s
 	saved := *k
 	defer func() {
-		k.args, k.captured, k.key = saved.args, saved.captured, saved.key
+		if k.listed != nil {
+			k.listed.forget()
+		}
+		k.args, k.captured, k.key, k.listed = saved.args, saved.captured, saved.key, saved.listed
 		k.state = saved.state
 	}()
-	k.args = lua51.Args(L)[1:]
-	in := s.flattenAll("compile", k.args)
-	k.captured, k.key = k.look(nil)
+	k.args, k.listed = lua51.Args(L)[1:], nil
+	in := k.find()
 	if traced, ok := k.settled[k.key]; ok {
 		k.key = traced
 	}
-	k.state = compiledState{roots: k.state.roots, outputs: k.state.outputs, led: k.state.leads(k.s)}
+	k.state = compiledState{roots: k.state.roots, outputs: k.state.outputs}
 	outs, err := k.f.Call(s.call(), in...)
 	if err != nil {
 		k.state.undo()

@@ -17,7 +17,7 @@ type compiledState struct {
 	outputs lua.LValue   // nil: none
 
 	// Of the call under way:
-	led      led
+	led      *led           // nil: nobody has asked
 	before   []*tableBefore // tables as they were before its trace; none: there was no trace
 	globals  *tableBefore
 	upvalues []reachedUpvalue
@@ -180,13 +180,27 @@ func (l *led) follow(v lua.LValue, at trail) {
 }
 
 // leads lists what outputs leads to now.
-func (st *compiledState) leads(s *State) led {
-	if st.outputs == nil {
-		return led{}
+func (st *compiledState) leads(s *State) *led {
+	l := &led{s: s, number: map[*lua.LTable]int{}, arrays: map[*lua.LUserData]bool{}}
+	if st.outputs != nil {
+		l.follow(st.outputs, trail{key: lua.LString("outputs")})
 	}
-	l := led{s: s, number: map[*lua.LTable]int{}, arrays: map[*lua.LUserData]bool{}}
-	l.follow(st.outputs, trail{key: lua.LString("outputs")})
 	return l
+}
+
+// outputTables are the tables that outputs leads to as the call under way began.
+func (k *compiledFunction) outputTables() []*lua.LTable {
+	st := &k.state
+	if st.led == nil && k.listed != nil {
+		st.led = k.listed.led
+	}
+	if st.led == nil {
+		st.led = st.leads(k.s)
+		if k.listed != nil && k.listed.covers(st.led.tables) {
+			k.listed.led = st.led
+		}
+	}
+	return st.led.tables
 }
 
 // tableBefore is a table as it was before a trace.
@@ -288,7 +302,7 @@ func (k *compiledFunction) beginState(n *noted, in []*tensor.Array) *stateTrace 
 // end says what the function wrote: the arrays of the state, and the program that writes them. The tables that outputs
 // leads to are again as they were.
 func (t *stateTrace) end() (outs []*tensor.Array, err error) {
-	led := &t.k.state.led
+	led := t.k.state.led
 	byTable := map[*lua.LTable]*tableBefore{}
 	for _, b := range t.before {
 		byTable[b.t] = b
@@ -410,7 +424,7 @@ func (t *stateTrace) ours(x *tensor.Array) bool {
 // that takes an array's place in a table, or is a global, is state that its author has forgotten to name. A variable,
 // and a global that is returned too, may well be set to the results of the call.
 func (t *stateTrace) elsewhere() error {
-	led, named := &t.k.state.led, len(t.k.state.roots) > 0
+	led, named := t.k.state.led, len(t.k.state.roots) > 0
 	if err := t.variables(named); err != nil {
 		return err
 	}
@@ -530,7 +544,7 @@ func (t trail) name() string {
 // write runs a program on what outputs leads to, with the arrays of a replay. It changes nothing before all arrays are
 // known to be good. It notes in change what it changes.
 func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array, change *stateChange) {
-	s := k.s
+	s, tables := k.s, k.outputTables()
 	boxes := make([]lua.LValue, len(arrays))
 	for i, x := range arrays {
 		boxes[i] = s.wrap(x)
@@ -547,7 +561,7 @@ func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array, change
 		case 'c':
 			return k.captured[v.n].ud
 		case 't':
-			return k.state.led.tables[v.n]
+			return tables[v.n]
 		case 'm':
 			return made[v.n]
 		}
@@ -559,7 +573,7 @@ func (k *compiledFunction) write(p *stateProgram, arrays []*tensor.Array, change
 		}
 	}
 	for _, w := range p.writes {
-		t, now := k.state.led.tables[w.table], value(w.value)
+		t, now := tables[w.table], value(w.value)
 		change.entry(t, w.key, t.RawGet(w.key), now)
 		t.RawSet(w.key, now)
 	}

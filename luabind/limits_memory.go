@@ -99,6 +99,9 @@ func (w *weighing) userdata(ud *lua.LUserData) {
 		h.reached(w)
 	}
 	if k, ok := ud.Value.(*compiledFunction); ok {
+		if k.known != nil && !k.known.busy { // what it holds is found again by a walk
+			k.known = nil
+		}
 		for _, objects := range k.held {
 			for _, o := range objects {
 				if v, ok := o.(lua.LValue); ok {

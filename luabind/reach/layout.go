@@ -12,7 +12,7 @@ var layout = struct {
 	frame                                  int // of a Debug
 	fn, parent, base, localBase, tailCalls int // of a frame
 	isGo, code                             int // of a function
-	keys, places                           int // of a table
+	keys, places, array, strings, others   int // of a table
 }{}
 
 func init() {
@@ -26,6 +26,7 @@ func init() {
 	layout.isGo, layout.code = field(function, "IsG"), field(function, "GFunction")
 	table := reflect.TypeFor[lua.LTable]()
 	layout.keys, layout.places = field(table, "keys"), field(table, "k2i")
+	layout.array, layout.strings, layout.others = field(table, "array"), field(table, "strdict"), field(table, "dict")
 }
 
 // field is the number of a field, which the pinned gopher-lua has.
@@ -40,6 +41,13 @@ func field(t reflect.Type, name string) int {
 // Keys is how many keys a table has behind its array, and had: those that were removed are among them. Where they are
 // many, ForEach, which takes time for what there is, is faster than Next.
 func Keys(t *lua.LTable) int { return reflect.ValueOf(t).Elem().Field(layout.keys).Len() }
+
+// Sizes is how long a table's array is, and how many entries it has under strings and under other keys behind it. A
+// table that has as many as before, and all of the keys that it had, has no others.
+func Sizes(t *lua.LTable) (array, strings, others int) {
+	v := reflect.ValueOf(t).Elem()
+	return v.Field(layout.array).Len(), v.Field(layout.strings).Len(), v.Field(layout.others).Len()
+}
 
 // Place is where a key that a table has behind its array stands among them, in the order in which they were first set.
 func Place(t *lua.LTable, k lua.LValue) int {
