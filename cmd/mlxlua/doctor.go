@@ -123,10 +123,10 @@ func kernelsRunAs(device string) string {
 		return how + ", in executable pages"
 	case os.Getenv("MLXLUA_JIT") == "0":
 		return how + ", because MLXLUA_JIT is 0"
-	case runtime.GOARCH != "amd64" || runtime.GOOS != "linux" && runtime.GOOS != "darwin":
+	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS != "linux" && runtime.GOOS != "darwin":
 		return how + ": there is no machine code for this system, so that it takes ten times as long and more"
 	}
-	return how + ": the processor has no AVX2, or the system refuses executable pages"
+	return how + ": the processor lacks what it takes (AVX2 on amd64), or the system refuses executable pages"
 }
 
 // bytesText is a number of bytes with its unit.

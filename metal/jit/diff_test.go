@@ -47,8 +47,8 @@ func levels(tb testing.TB) []jit.Level {
 	switch {
 	case err != nil:
 		tb.Skip(err)
-	case best == jit.AVX2:
-		return []jit.Level{jit.AVX2}
+	case best == jit.AVX2 || best == jit.NEON:
+		return []jit.Level{best}
 	}
 	return []jit.Level{jit.AVX512, jit.AVX2}
 }

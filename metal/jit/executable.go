@@ -65,7 +65,7 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Executable, error) {
 	if level == 0 {
 		level = best
 	}
-	if level > best {
+	if !best.Has(level) {
 		return nil, fmt.Errorf("no %s on this processor", level)
 	}
 	goCollector.watch()

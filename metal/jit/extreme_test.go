@@ -1,4 +1,4 @@
-//go:build amd64 && linux
+//go:build (amd64 || arm64) && linux
 
 package jit
 
@@ -50,10 +50,7 @@ kernel void k(const device float* x [[buffer(0)]], const device float* y [[buffe
     float a = x[i], b = y[i];
     o[i] = %s %s %s ? %s : %s;
 }`, p, c.op, q, yes, no)
-			for _, level := range []Level{AVX2, AVX512} {
-				if best, err := Best(); err != nil || level > best {
-					continue
-				}
+			for _, level := range Levels() {
 				out := make([]byte, 4*n)
 				require.NoError(t, kerneltest.Run(prepare(t, text, level).NewRun, launch.Launch{Grid: [3]int{n, 1, 1},
 					Threadgroup: [3]int{n, 1, 1}, Buffers: [][]byte{pack(x), pack(y), out}}, 1))

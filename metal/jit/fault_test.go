@@ -1,4 +1,4 @@
-//go:build amd64 && (linux || darwin)
+//go:build (amd64 || arm64) && (linux || darwin)
 
 package jit
 
@@ -47,10 +47,9 @@ func one() launch.Launch {
 	return launch.Launch{Grid: [3]int{1, 1, 1}, Threadgroup: [3]int{1, 1, 1}}
 }
 
-// TestFaultsOfTheProcessorAreErrors: the last resort against wrong code. It works on any goroutine, however deep its
-// stack, and the program can run again.
-func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
-	for want, text := range map[string][]byte{
+// faulty is code by what happens in it.
+var faulty = map[string]map[string][]byte{
+	"amd64": {
 		"[hand] kernel fault: runtime error: invalid memory address": {0x31, 0xc0, 0x48, 0x8b, 0x00,
 			0xc3}, // xor eax,eax; mov rax,[rax]; ret
 		"[hand] kernel fault at address 0x100000": {0xb8, 0, 0, 0x10, 0, 0x48, 0x89, 0x00,
@@ -58,7 +57,20 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 		"[hand] kernel fault: runtime error: integer divide by zero": {0x31, 0xc9, 0x31, 0xd2, 0xf7, 0xf1,
 			0xc3}, // xor ecx,ecx; xor edx,edx; div ecx; ret
 		"": {0x31, 0xc0, 0x48, 0x89, 0x45, 0x08, 0x31, 0xed, 0xc3}, // exit 0; xor ebp,ebp; ret
-	} {
+	},
+	"arm64": {
+		"[hand] kernel fault: runtime error: invalid memory address": {0, 0, 0x80, 0xd2, 0, 0, 0x40, 0xf9,
+			0xc0, 3, 0x5f, 0xd6}, // mov x0,#0; ldr x0,[x0]; ret
+		"[hand] kernel fault at address 0x100000": {0, 2, 0xa0, 0x52, 0, 0, 0, 0xf9,
+			0xc0, 3, 0x5f, 0xd6}, // mov w0,#1<<20; str x0,[x0]; ret
+		"": {0x9f, 6, 0, 0xf9, 0x14, 0, 0x80, 0xd2, 0xc0, 3, 0x5f, 0xd6}, // exit 0: str xzr,[x20,#8]; mov x20,#0; ret
+	},
+}
+
+// TestFaultsOfTheProcessorAreErrors: the last resort against wrong code. It works on any goroutine, however deep its
+// stack, and the program can run again.
+func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
+	for want, text := range faulty[runtime.GOARCH] {
 		p := byHand(t, text...)
 		var deep func(n int) error
 		deep = func(n int) error {
@@ -87,13 +99,13 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 // TestWhatTheMachineCan: a processor without AVX2, or a system that refuses pages of machine code, says so.
 func TestWhatTheMachineCan(t *testing.T) {
 	refuse := func([]byte) (*native.Code, error) { return nil, syscall.EACCES }
-	_, err := explore(AVX512, refuse)
+	_, err := explore(AVX512, "", refuse)
 	require.ErrorIs(t, err, syscall.EACCES)
 	require.ErrorContains(t, err, "pages of machine code are refused: ")
-	_, err = explore(0, native.New)
+	_, err = explore(0, ": it lacks AVX2", native.New)
 	require.ErrorContains(t, err, "it lacks AVX2")
-	for _, level := range []Level{AVX2, AVX512} {
-		best, err := explore(level, native.New)
+	for _, level := range []Level{AVX2, AVX512, NEON} {
+		best, err := explore(level, "", native.New)
 		require.NoError(t, err)
 		require.Equal(t, level, best)
 	}
@@ -124,7 +136,7 @@ func TestBugsOfTheCompiler(t *testing.T) {
 			Buffers: [][]byte{from, to}}, 0)
 	}
 	for _, where := range []bool{false, true} {
-		if where && best < AVX512 {
+		if where && !best.target().Masks() {
 			break // there are no pairs
 		}
 		var u *Unsupported
@@ -147,7 +159,7 @@ func TestBugsOfTheCompiler(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, bytes.Repeat([]byte{1, 2, 3, 4}, 128), got)
-	if best >= AVX512 {
+	if best.target().Masks() {
 		require.Equal(t, 1, pairs)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build amd64 && linux
+//go:build (amd64 || arm64) && linux
 
 package jit
 
@@ -38,7 +38,7 @@ kernel void k(const device %s* x [[buffer(0)]], device float* o [[buffer(1)]], u
 						want[i] = float32(v&mask) + float32(v>>4&mask)*64
 					}
 				}
-				for _, level := range []Level{AVX2, AVX512} {
+				for _, level := range Levels() {
 					p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 					if err != nil {
 						continue // the processor lacks it

@@ -1,4 +1,4 @@
-//go:build amd64 && linux
+//go:build (amd64 || arm64) && linux
 
 package jit
 
@@ -59,7 +59,7 @@ func runBoth(t *testing.T, text string, grid, tg [3]int, buffers func() [][]byte
 }
 
 func needAVX512(t *testing.T) {
-	if level, _ := Best(); level < AVX512 {
+	if level, _ := Best(); !level.Has(AVX512) {
 		t.Skip(level)
 	}
 }

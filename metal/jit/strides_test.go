@@ -1,4 +1,4 @@
-//go:build amd64 && linux
+//go:build (amd64 || arm64) && linux
 
 package jit
 
@@ -56,7 +56,7 @@ func noise(n int, seed uint64) []byte {
 // its own and in the root.
 func TestStridedInputs(t *testing.T) {
 	brief.OnlyValues(t)
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -72,7 +72,7 @@ func TestStridedInputs(t *testing.T) {
 			for name, body := range stridedTexts {
 				m, err := msl.Compile(msl.Source{Name: "k", Text: stridedText(elem, index, body)}, msl.Options{})
 				require.NoError(t, err)
-				for level := AVX2; level <= best; level++ {
+				for _, level := range Levels() {
 					p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 					require.NoError(t, err)
 					for n, shape := range [][2]int{{33, 96}, {32, 48}, {21, 40}, {30, 35}} {
@@ -104,7 +104,7 @@ func TestStridedInputs(t *testing.T) {
 
 // TestSpreadStores: stores of lanes that lie a constant stride apart write their elements and leave the others alone.
 func TestSpreadStores(t *testing.T) {
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -117,7 +117,7 @@ func TestSpreadStores(t *testing.T) {
 }`, 20*columns*rows, stride, stride)
 		m, err := msl.Compile(msl.Source{Name: "k", Text: text}, msl.Options{})
 		require.NoError(t, err)
-		for level := AVX2; level <= best; level++ {
+		for _, level := range Levels() {
 			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 			require.NoError(t, err)
 			for _, width := range []int{columns, columns - 5} {
@@ -137,7 +137,7 @@ func TestSpreadStores(t *testing.T) {
 // reference executor, whether the strides are known or not.
 func TestStrayStrides(t *testing.T) {
 	brief.OnlyValues(t)
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -163,7 +163,7 @@ func TestStrayStrides(t *testing.T) {
 						return out, run(l)
 					}
 					want, fault := launched(onOne(ref.NewRun), true)
-					for level := AVX2; level <= best; level++ {
+					for _, level := range Levels() {
 						p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 						require.NoError(t, err)
 						for _, fixed := range []bool{false, true} {
@@ -189,7 +189,7 @@ func TestStrayStrides(t *testing.T) {
 
 // TestFarStrides reaches places beyond 2^31 and 2^32 bytes of a buffer of which hardly any page is there.
 func TestFarStrides(t *testing.T) {
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -208,7 +208,7 @@ func TestFarStrides(t *testing.T) {
 		}
 		m, err := msl.Compile(msl.Source{Name: "k", Text: stridedText(elem, "long", stridedTexts["strides"])}, msl.Options{})
 		require.NoError(t, err)
-		for level := AVX2; level <= best; level++ {
+		for _, level := range Levels() {
 			for _, fixed := range []bool{false, true} {
 				p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 				require.NoError(t, err)
@@ -233,7 +233,7 @@ func TestFarStrides(t *testing.T) {
 // TestGatherByLongs loads elements of every size at places that are 64-bit numbers of the lanes', from the first to the
 // last one of short buffers.
 func TestGatherByLongs(t *testing.T) {
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -245,7 +245,7 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
     if (at[i] >= 0) out[i] = in[at[i]];
 }`, "T", elem)}, msl.Options{})
 		require.NoError(t, err)
-		for level := AVX2; level <= best; level++ {
+		for _, level := range Levels() {
 			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 			require.NoError(t, err)
 			for n := 1; n <= 40; n += 1 + n/6 {
@@ -280,7 +280,7 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 // TestDivideLanes divides lanes by a number that all of them have, quotient and remainder alone and together, and by
 // numbers of their own.
 func TestDivideLanes(t *testing.T) {
-	best, err := Best()
+	_, err := Best()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -310,7 +310,7 @@ kernel void k(device const long *a [[buffer(0)]], constant long &b [[buffer(1)]]
     if (a[i] != 12345) out[6 * i + 5] = long(T(x % own));
 }`, "T", typ)}, msl.Options{})
 		require.NoError(t, err)
-		for level := AVX2; level <= best; level++ {
+		for _, level := range Levels() {
 			p, err := Prepare(m.Kernels[0], m.Files, Options{Level: level})
 			require.NoError(t, err)
 			for _, b := range edges {

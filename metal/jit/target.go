@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/arm64"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 )
@@ -13,29 +14,63 @@ import (
 // Level is an instruction set that kernels are compiled for. The zero Level is the best one that the processor has.
 type Level uint8
 
-// The levels, as Options.Level takes them. Those of one processor follow each other, each has what the one before has.
+// The levels, as Options.Level takes them: three of amd64, each of which has what those before it have, and arm64's.
 const (
 	AVX2       = Level(amd64.AVX2)
 	AVX512     = Level(amd64.AVX512)
 	AVX512BF16 = Level(amd64.AVX512BF16)
+	NEON       = AVX512BF16 + 1
 )
 
 // String returns the level's name.
 func (l Level) String() string { return l.target().Name }
 
 // target is the processor of a level.
-func (l Level) target() *code.Target { return amd64.Target(amd64.Level(l)) }
+func (l Level) target() *code.Target {
+	if l == NEON {
+		return arm64.Target
+	}
+	return amd64.Target(amd64.Level(l))
+}
 
-// detect returns the best level of this processor, 0 if there is no machine code for it.
-func detect() Level { return Level(amd64.Detect()) }
+// Lanes is how many lanes of 32 bits one instruction of package code computes, which may be two of the processor's.
+func (l Level) Lanes() int { return int(l.target().VecBytes) / 4 }
+
+// Has reports whether a processor of level l runs code for another level.
+func (l Level) Has(other Level) bool { return other == l || other < l && l != NEON }
+
+// Levels returns the levels that this processor has, the least first.
+func Levels() (all []Level) {
+	best, _ := machine()
+	for l := Level(1); l <= best; l++ {
+		if best.Has(l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// detect returns the best level of this processor, 0 if there is no machine code for it, and what it lacks then.
+func detect() (Level, string) {
+	switch runtime.GOARCH {
+	case "amd64":
+		return Level(amd64.Detect()), ": it lacks AVX2"
+	case "arm64":
+		return NEON, ""
+	}
+	return 0, ""
+}
 
 // machine is what this computer can do, found out once.
-var machine = sync.OnceValues(func() (Level, error) { return explore(detect(), native.New) })
+var machine = sync.OnceValues(func() (Level, error) {
+	level, lacks := detect()
+	return explore(level, lacks, native.New)
+})
 
 // explore finds out what a processor of that level can do with pages from put.
-func explore(level Level, put func([]byte) (*native.Code, error)) (Level, error) {
+func explore(level Level, lacks string, put func([]byte) (*native.Code, error)) (Level, error) {
 	if level == 0 {
-		return 0, fmt.Errorf("no machine code for this %s processor: it lacks AVX2", runtime.GOARCH)
+		return 0, fmt.Errorf("no machine code for this %s processor%s", runtime.GOARCH, lacks)
 	}
 	c, err := put(native.Return)
 	if err != nil {

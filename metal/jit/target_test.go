@@ -15,7 +15,7 @@ import (
 // TestWhoKnowsProcessors: one file names the processors that there is machine code for. What chooses instructions,
 // finds out about lanes or allocates registers knows none.
 func TestWhoKnowsProcessors(t *testing.T) {
-	processors := map[string]bool{"amd64": true}
+	processors := map[string]bool{"amd64": true, "arm64": true}
 	knows := map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -22,7 +22,7 @@ func prepare(tb testing.TB, text string, level Level) *Executable {
 // lie in a row.
 func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 	best, err := Best()
-	if err != nil || best < AVX512 {
+	if err != nil || !best.Has(AVX512) {
 		t.Skip("no AVX-512 on this processor")
 	}
 	text := func(body string) string {
@@ -59,10 +59,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 
 // Each kind of launch has code of its own, the same for all launches of a kind.
 func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
-	for level := AVX2; level <= AVX512; level++ {
-		if best, err := Best(); err != nil || level > best {
-			t.Skip("no such code on this processor")
-		}
+	for _, level := range Levels() {
 		const text = "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }"
 		p := prepare(t, text, level)
 		require.NoError(t, p.root.ready())

@@ -26,7 +26,7 @@ func prepare(k *kir.Kernel, files []string) (executors, error) {
 	if _, none := jit.Best(); none != nil || err != nil {
 		return e, err
 	}
-	for _, l := range []jit.Level{jit.AVX2, jit.AVX512, jit.AVX512BF16} {
+	for _, l := range jit.Levels() {
 		if p, err := jit.Prepare(k, files, jit.Options{Level: l}); err == nil {
 			e.jits = append(e.jits, p)
 		}

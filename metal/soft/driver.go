@@ -24,10 +24,10 @@ type Options struct {
 	Workers int
 	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
 	Memory int64
-	// Executor is "interp" for the interpreter, "avx2", "avx512" or "avx512bf16" for machine code of that level; "" is
-	// what the environment variable MLXLUA_JIT says (0, avx2, avx512 or avx512bf16), or the best there is. Where the
-	// processor lacks the level the interpreter runs kernels, for an unknown value the best there is does; Info.Name
-	// says so.
+	// Executor is "interp" for the interpreter, "avx2", "avx512", "avx512bf16" or "neon" for machine code of that level;
+	// "" is what the environment variable MLXLUA_JIT says (0, avx2, avx512, avx512bf16 or neon), or the best there is.
+	// Where the processor lacks the level the interpreter runs kernels, for an unknown value the best there is does;
+	// Info.Name says so.
 	Executor string
 	// Compiler replaces the MSL compiler.
 	Compiler front.Compiler

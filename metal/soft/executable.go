@@ -40,16 +40,18 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 		level = jit.AVX512
 	case "avx512bf16":
 		level = jit.AVX512BF16
+	case "neon":
+		level = jit.NEON
 	default:
-		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2, avx512 or avx512bf16)", asked)
+		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2, avx512, avx512bf16 or neon)", asked)
 		if option != "" {
-			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2, avx512 or avx512bf16)", asked)
+			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2, avx512, avx512bf16 or neon)", asked)
 		}
 	}
 	switch {
 	case why != nil:
 		return executor{name: fmt.Sprintf("interpreter (%v)%s", why, note)}
-	case level > best:
+	case !best.Has(level):
 		return executor{name: fmt.Sprintf("interpreter (no %s on this processor)", level)}
 	}
 	return executor{jit: true, opt: jit.Options{Level: level}, name: level.String() + " machine code" + note}
@@ -57,13 +59,10 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 
 // lanes is how many lanes one instruction computes.
 func (e executor) lanes() int {
-	switch {
-	case !e.jit:
+	if !e.jit {
 		return 1
-	case e.opt.Level >= jit.AVX512:
-		return 16
 	}
-	return 8
+	return e.opt.Level.Lanes()
 }
 
 // executable is a kernel and what has been made of it to run it. The interpreter is there for validation and for what

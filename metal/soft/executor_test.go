@@ -42,13 +42,17 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 		{"", "avx512bf16", jit.AVX512, nil, 0, "interpreter (no AVX-512 BF16 on this processor)"},
 		{"", "avx512", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
 		{"avx512", "", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
+		{"", "", jit.NEON, nil, jit.NEON, "NEON machine code"},
+		{"", "neon", jit.NEON, nil, jit.NEON, "NEON machine code"},
+		{"", "avx2", jit.NEON, nil, 0, "interpreter (no AVX2 on this processor)"},
+		{"", "neon", jit.AVX512BF16, nil, 0, "interpreter (no NEON on this processor)"},
 		{"", "avx2", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied)"},
 		{"", "bogus", jit.AVX512, nil, jit.AVX512,
-			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16)"},
+			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon)"},
 		{"", "bogus", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied) " +
-			"(MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16)"},
+			"(MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon)"},
 		{"bogus", "0", jit.AVX2, nil, jit.AVX2,
-			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2, avx512 or avx512bf16)`},
+			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2, avx512, avx512bf16 or neon)`},
 	} {
 		e := chooseExecutor(c.option, c.env, c.best, c.why)
 		require.Equal(t, c.name, e.name)
@@ -57,7 +61,7 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 	t.Setenv("MLXLUA_JIT", "bogus")
 	d := New(Options{})
 	defer d.Close()
-	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2, avx512 or avx512bf16")
+	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon")
 	t.Setenv("MLXLUA_JIT", "0")
 	e := New(Options{})
 	defer e.Close()

@@ -42,6 +42,9 @@ func (w *rewriter) run() error {
 		case i.Op == code.SaveLive || i.Op == code.LoadLive:
 			w.safepoint(i)
 			continue
+		case i.Op == code.SaveRegs || i.Op == code.LoadRegs:
+			w.registers(i)
+			continue
 		case r.form == formPseudo:
 			w.emit(*i)
 			continue
@@ -356,4 +359,35 @@ func (w *rewriter) borrow(i *code.Inst) code.R {
 	w.emit(code.Inst{Op: code.KMov, W: 8, Dst: keep, A: k})
 	w.temps = append(w.temps, temp{r: keep, role: code.UseDef, lent: k})
 	return k
+}
+
+// savedGPRs are the general registers that code may have values in, while it may be left to go on later.
+var savedGPRs = []code.R{code.RBX, code.RSI, code.RDI, code.R8, code.R9, code.R12, code.R13, code.R14, code.R15}
+
+// registers expands SaveRegs and LoadRegs.
+func (w *rewriter) registers(i *code.Inst) {
+	m := i.Mem
+	each := func(op code.Opcode, size uint8, step int32, r code.R) {
+		if i.Op == code.SaveRegs {
+			w.emit(code.Inst{Op: op, W: size, Mem: m, A: r})
+		} else {
+			w.emit(code.Inst{Op: op, W: size, Mem: m, Dst: r})
+		}
+		m.Disp += step
+	}
+	vectors := 16
+	if w.o.VecBytes == 64 {
+		vectors = 32
+	}
+	for n := range vectors {
+		each(code.VMovUPS, w.o.VecBytes, 64, code.V(n))
+	}
+	for _, r := range savedGPRs {
+		each(code.Mov, 8, 8, r)
+	}
+	if w.o.VecBytes == 64 {
+		for n := 1; n < 8; n++ {
+			each(code.KMov, 8, 8, code.K(n))
+		}
+	}
 }

@@ -12,6 +12,8 @@ var general = [...]row{
 	code.ColdEnd:   {"endcold", formPseudo, 0, 0, 0, 0},
 	code.SaveLive:  {"savelive", formPseudo, 0, 0, 0, 0},
 	code.LoadLive:  {"loadlive", formPseudo, 0, 0, 0, 0},
+	code.SaveRegs:  {"saveregs", formPseudo, 0, 0, 0, 0},
+	code.LoadRegs:  {"loadregs", formPseudo, 0, 0, 0, 0},
 
 	// General registers.
 	code.Mov:    {"mov", formGMov, 0, 0, 0, 0},

@@ -26,6 +26,8 @@ var integers = [...]row{
 	code.VPMaxUQ:   {"vpmaxuq", formRVM, 0x3f, 0, 0, q38 | evexOnly},
 	code.VPAbsD:    {"vpabsd", formRM, 0x1e, 0, 0, i38},
 	code.VPAbsQ:    {"vpabsq", formRM, 0x1f, 0, 0, q38 | evexOnly},
+	code.VPopCntD:  {"vpopcntd", formRM, 0x55, 0, 0, i38 | evexOnly},
+	code.VPopCntQ:  {"vpopcntq", formRM, 0x55, 0, 0, q38 | evexOnly},
 	code.VPLZCntD:  {"vplzcntd", formRM, 0x44, 0, 0, i38 | evexOnly},
 	code.VPLZCntQ:  {"vplzcntq", formRM, 0x44, 0, 0, q38 | evexOnly},
 

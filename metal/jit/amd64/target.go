@@ -12,10 +12,16 @@ import (
 var programs = sync.Pool{New: func() any { return new(Program) }}
 
 // targets are those of the levels.
-var targets = [...]code.Target{
-	AVX2:       {Name: AVX2.String(), VecBytes: 32, Registers: 13, Finish: finish(AVX2)},
-	AVX512:     {Name: AVX512.String(), VecBytes: 64, Registers: 29, Finish: finish(AVX512)},
-	AVX512BF16: {Name: AVX512BF16.String(), VecBytes: 64, Registers: 29, PairDots: true, Finish: finish(AVX512BF16)},
+var targets = [...]code.Target{AVX2: target(AVX2), AVX512: target(AVX512), AVX512BF16: target(AVX512BF16)}
+
+// target makes the description of a level's processors.
+func target(l Level) code.Target {
+	t := code.Target{Name: l.String(), VecBytes: 32, Registers: 13, X87: true, MXCSR: true, SignBlends: true,
+		PairDots: l >= AVX512BF16, Finish: finish(l)}
+	if l >= AVX512 {
+		t.VecBytes, t.Registers = 64, 29
+	}
+	return t
 }
 
 // Target returns the processors of a level, which is not NoLevel.

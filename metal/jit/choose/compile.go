@@ -4,6 +4,7 @@
 package choose
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/jit/block"
@@ -58,7 +59,10 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 		return nil, e.err
 	}
 	c, end, err := o.Target.Finish(f, code.Placing{Frame: regFrame, Slots: lay.Spills, Coarse: o.CoarseLives})
-	if err != nil {
+	switch {
+	case errors.Is(err, code.ErrTooLong):
+		return nil, &Unsupported{Kernel: k.Name, Op: kir.BlockOp, Why: err.Error()}
+	case err != nil:
 		return nil, err
 	}
 	lay.FrameBytes = block.Align(end, 64)

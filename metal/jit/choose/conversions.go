@@ -121,7 +121,7 @@ func (x conversions) int32ToFloat(t, from kir.Type, r code.R) (u unit) {
 	switch {
 	case from != kir.U32:
 		r = x.v.op1(code.VCvtDQ2PS, r)
-	case x.v.avx512():
+	case x.v.extras():
 		r = x.v.op1(code.VCvtUDQ2PS, r)
 	default:
 		// The halves of the number as floats of their own: low in the fraction of 2^23, high in that of 2^39. The
@@ -159,9 +159,9 @@ func (x conversions) int64ToFloat(t, from kir.Type, r [2]code.R) (u unit) {
 // int64ToDouble converts to float64, rounding once.
 func (x conversions) int64ToDouble(from kir.Type, r code.R) code.R {
 	switch {
-	case x.v.avx512() && from.IsSigned():
+	case x.v.extras() && from.IsSigned():
 		return x.v.op1(code.VCvtQQ2PD, r)
-	case x.v.avx512():
+	case x.v.extras():
 		return x.v.op1(code.VCvtUQQ2PD, r)
 	}
 	// As for U32 above: the low half in the fraction of 2^52, the high half in that of 2^84 (2^63 more for signed
@@ -239,6 +239,8 @@ func (x conversions) floatToInt(t kir.Type, r code.R) (u unit) {
 		}
 		r = x.v.opX(code.VMinPS, r, konst(floatLane(hi-1, false)), false)
 		u.r[0] = x.v.op1(code.VCvtTPS2DQ, r)
+	case x.v.e.target.Extras: // it saturates
+		u.r[0] = x.v.op1(by(t.IsSigned(), code.VCvtTPS2UDQ, code.VCvtTPS2DQ), r)
 	case t == kir.I32 && x.v.avx512():
 		u.r[0] = x.v.op1(code.VCvtTPS2DQ, x.ordered(r, false)) // MIN where out of range
 		x.saturate(u.r[0], r, hi, math.MaxInt32, false)
@@ -281,6 +283,8 @@ func (x conversions) doubleToInts(t kir.Type, r [2]code.R) (u unit) {
 func (x conversions) doubleToInt64(t kir.Type, r code.R) code.R {
 	_, hi := intLimits(t)
 	switch {
+	case x.v.e.target.Extras: // it saturates
+		return x.v.op1(by(t.IsSigned(), code.VCvtTPD2UQQ, code.VCvtTPD2QQ), r)
 	case x.v.avx512() && t.IsSigned():
 		d := x.v.op1(code.VCvtTPD2QQ, x.ordered(r, true)) // MIN where out of range
 		x.saturate(d, r, hi, math.MaxInt64, true)

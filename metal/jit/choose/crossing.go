@@ -67,7 +67,7 @@ func (s *crossing) reduce(i *kir.Instr, in val) val {
 	apply := func(x vector, a, b code.R) code.R {
 		return x.lanewise().op(op, as, [3]operand{inReg(a), inReg(b)})
 	}
-	if t.IsFloat() && (op == kir.Min || op == kir.Max) && s.e.avx512() {
+	if t.IsFloat() && (op == kir.Min || op == kir.Max) && s.e.extras() {
 		mode := int64(0b0100)
 		if op == kir.Max {
 			mode = 0b0101

@@ -142,7 +142,7 @@ func (x divisions) intToDouble(t kir.Type, r code.R) code.R {
 	switch {
 	case t.IsSigned() || t.Bits() < 32:
 		return x.v.op1(code.VCvtDQ2PD, r)
-	case x.v.avx512():
+	case x.v.extras():
 		return x.v.op1(code.VCvtUDQ2PD, r)
 	}
 	d := x.v.op1(code.VCvtDQ2PD, x.v.xor(r, konst(signF32), false))
@@ -154,7 +154,7 @@ func (x divisions) doubleToInt(t kir.Type, r code.R) code.R {
 	switch {
 	case t.IsSigned() || t.Bits() < 32:
 		return x.v.op1(code.VCvtTPD2DQ, r)
-	case x.v.avx512():
+	case x.v.extras():
 		return x.v.op1(code.VCvtTPD2UDQ, r)
 	}
 	// Truncated first, so that taking 2^31 away is exact and moves no fraction across zero.

@@ -30,6 +30,9 @@ func newEmitter(f *code.Func, target *code.Target, group int, kernel string, scr
 // avx512 reports whether the code is for processors with AVX-512; else they have AVX2.
 func (s *emitter) avx512() bool { return s.target.Masks() }
 
+// extras reports whether there are operations of AVX-512 that need no mask (code.Target.Extras).
+func (s *emitter) extras() bool { return s.target.Masks() || s.target.Extras }
+
 // pick chooses an operation by the instruction set.
 func (s *emitter) pick(avx512, avx2 code.Opcode) code.Opcode {
 	if s.avx512() {
@@ -202,7 +205,7 @@ func (s *emitter) classOf(t kir.Type) code.Class {
 // scalarToSplat broadcasts an integer or pointer: to 32-bit lanes for types of up to 32 bits, else to 64-bit ones.
 func (s *emitter) scalarToSplat(r code.R, t kir.Type) code.R {
 	d := s.reg(code.Vec)
-	if s.avx512() {
+	if s.extras() {
 		s.emit(code.Inst{Op: by(wide(t), code.VPBroadcastGD, code.VPBroadcastGQ), W: s.w, Dst: d, A: r})
 		return d
 	}

@@ -126,12 +126,38 @@ func (x floats) pairDot(a [3]operand) code.R {
 	upper := konst(0xffff0000)
 	halves := [2][2]code.R{{x.v.and(p, upper, false), x.v.and(q, upper, false)},
 		{x.v.shift(code.VPSllD, p, 16), x.v.shift(code.VPSllD, q, 16)}}
+	if !x.v.e.target.MXCSR {
+		for _, h := range halves {
+			d = x.flushingFma(h[0], h[1], d)
+		}
+		return d
+	}
 	x.setMXCSR(flushingMXCSR)
 	for _, h := range halves {
 		x.v.emit(code.Inst{Op: code.VFMAdd231PS, W: x.v.w, Dst: d, A: h[0], B: h[1]})
 	}
 	x.setMXCSR(ordinaryMXCSR)
 	return d
+}
+
+// flushed replaces denormal numbers by zeros.
+func (x floats) flushed(r code.R) code.R {
+	normal := x.v.opX(code.VPCmpGtD, x.v.and(r, konst(signF32-1), false), konst(0x7fffff), false)
+	return x.v.and(r, inReg(x.v.or(normal, konst(signF32), false)), false)
+}
+
+// flushingFma computes a*b + c where denormal numbers count as zeros. A result is denormal if it is so when it has been
+// rounded to 24 bits: it is rounded so where it is larger by a power of two.
+func (x floats) flushingFma(a, b, c code.R) code.R {
+	const scale = 1 << 64
+	a, b, c = x.flushed(a), x.flushed(b), x.flushed(c)
+	r, large := x.v.move(c), x.v.opX(code.VMulPS, c, konst(floatLane(scale, false)), false)
+	x.v.emit(code.Inst{Op: code.VFMAdd231PS, W: x.v.w, Dst: r, A: a, B: b})
+	x.v.emit(code.Inst{Op: code.VFMAdd231PS, W: x.v.w, Dst: large,
+		A: x.v.opX(code.VMulPS, a, konst(floatLane(scale, false)), false), B: b})
+	size := x.v.and(large, konst(signF32-1), false)
+	tiny := x.v.op2Imm(code.VCmpPS, size, x.v.load(floatLane(scale*0x1p-126, false), false), cmpLt)
+	return x.v.blend(r, x.v.and(r, konst(signF32), false), tiny, false)
 }
 
 func (x floats) setMXCSR(bits uint64) {
@@ -210,7 +236,7 @@ func (x floats) minMax(op kir.Op, t kir.Type, a, b operand) code.R {
 		return x.v.opX(hw, a.r, b, big) // the processor takes the second if they are equal or one is a NaN
 	}
 	p, q := x.v.in(a, big), x.v.in(b, big)
-	if x.v.avx512() {
+	if x.v.extras() {
 		// VRANGE does all of it but for signalling NaNs, which beat numbers there. Nothing makes them but the bits
 		// of a program's memory; F16's become quiet as they are loaded.
 		if t != kir.F16 {

@@ -193,6 +193,9 @@ func (x integers) nibbles(r code.R, low, high func(n int) byte, big bool) (lo, h
 
 // popcount counts ones in lanes of 32 or 64 bits.
 func (x integers) popcount(r code.R, big bool) code.R {
+	if x.v.extras() && !x.v.avx512() { // which has it in some processors only
+		return x.v.op1(by(big, code.VPopCntD, code.VPopCntQ), r)
+	}
 	ones := func(n int) byte { return byte(n&1 + n>>1&1 + n>>2&1 + n>>3) }
 	lo, hi := x.nibbles(r, ones, ones, big)
 	bytes := x.v.op2(code.VPAddB, lo, hi)
@@ -223,7 +226,7 @@ func (x integers) reverse(r code.R, big bool) code.R {
 
 // clz32 counts leading zeros of 32-bit lanes.
 func (x integers) clz32(r code.R) code.R {
-	if x.v.avx512() {
+	if x.v.extras() {
 		return x.v.op1(code.VPLZCntD, r)
 	}
 	// The exponent of the number as a float. Without the bit below each one, rounding cannot carry past the

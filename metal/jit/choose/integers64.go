@@ -39,7 +39,7 @@ func (x integers) op64(op kir.Op, t kir.Type, a [3]operand) code.R {
 		if !t.IsSigned() {
 			return x.v.move(r)
 		}
-		if x.v.avx512() {
+		if x.v.extras() {
 			return x.v.op1(code.VPAbsQ, r)
 		}
 		sign := x.negative64(r)
@@ -59,7 +59,7 @@ func (x integers) op64(op kir.Op, t kir.Type, a [3]operand) code.R {
 
 // negative64 returns lanes of all ones where r is negative.
 func (x integers) negative64(r code.R) code.R {
-	if x.v.avx512() {
+	if x.v.extras() {
 		return x.v.shift(code.VPSraQ, r, 63)
 	}
 	return x.v.op2(code.VPCmpGtQ, x.v.load(0, true), r)
@@ -101,7 +101,7 @@ func (x integers) shift64(op kir.Op, t kir.Type, r code.R, b operand) code.R {
 	arith := op == kir.Shr && t.IsSigned()
 	imm, variable := code.VPSllQ, code.VPSllVQ
 	switch {
-	case arith && x.v.avx512():
+	case arith && x.v.extras():
 		imm, variable = code.VPSraQ, code.VPSraVQ
 	case op == kir.Shr:
 		imm, variable = code.VPSrlQ, code.VPSrlVQ
@@ -112,7 +112,7 @@ func (x integers) shift64(op kir.Op, t kir.Type, r code.R, b operand) code.R {
 		by = func(v code.R) code.R { return x.v.op2(variable, v, n) }
 	}
 	d := by(r)
-	if !arith || x.v.avx512() {
+	if !arith || x.v.extras() {
 		return d
 	}
 	sign := by(x.v.load(signF64, true)) // where the sign has gone

@@ -78,7 +78,7 @@ func (x lanewise) ptrOp(op kir.Op, a [3]operand) code.R {
 
 // sext48 extends the low 48 bits of 64-bit lanes by their sign.
 func (x lanewise) sext48(r code.R) code.R {
-	if x.v.avx512() {
+	if x.v.extras() {
 		return x.v.shift(code.VPSraQ, x.v.shift(code.VPSllQ, r, 16), 16)
 	}
 	const sign = 1 << (kir.PtrObjectShift - 1)

@@ -58,6 +58,9 @@ func (x lanePermutes) gatherLanes(r, idx []code.R) []code.R {
 			q[n] = x.v.op2(code.VPermD, idx[p], r[n])
 		}
 		bit3, bit4 := x.v.shift(code.VPSllD, idx[p], 28), x.v.shift(code.VPSllD, idx[p], 27) // at the sign
+		if !x.v.e.target.SignBlends {
+			bit3, bit4 = x.v.shift(code.VPSraD, bit3, 31), x.v.shift(code.VPSraD, bit4, 31)
+		}
 		d[p] = x.v.blend(x.v.blend(q[0], q[1], bit3, false), x.v.blend(q[2], q[3], bit3, false), bit4, false)
 	}
 	return d

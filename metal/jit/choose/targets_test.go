@@ -1,9 +1,11 @@
 package choose
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
+	"github.com/mlxlua/mlxlua/metal/jit/arm64"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
@@ -11,6 +13,9 @@ import (
 func targets() (l []*code.Target) {
 	for level := amd64.AVX2; level <= amd64.Detect(); level++ {
 		l = append(l, amd64.Target(level))
+	}
+	if runtime.GOARCH == "arm64" {
+		l = append(l, arm64.Target)
 	}
 	return l
 }

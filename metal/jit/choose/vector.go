@@ -22,6 +22,9 @@ func (x vector) reg(c code.Class) code.R { return x.e.reg(c) }
 // avx512 reports whether the code is for processors with AVX-512.
 func (x vector) avx512() bool { return x.e.avx512() }
 
+// extras reports whether there are operations of AVX-512 that need no mask.
+func (x vector) extras() bool { return x.e.extras() }
+
 // masks is what combines masks for this code.
 func (x vector) masks() masks { return masks{x.e} }
 

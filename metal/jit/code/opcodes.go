@@ -16,6 +16,8 @@ const (
 	ColdEnd
 	SaveLive
 	LoadLive
+	SaveRegs // every register that code may have values in is stored from Mem on
+	LoadRegs // and loaded
 
 	// General registers.
 	Mov
@@ -192,6 +194,8 @@ const (
 	VPMaxUQ
 	VPAbsD
 	VPAbsQ
+	VPopCntD
+	VPopCntQ
 	VPLZCntD
 	VPLZCntQ
 

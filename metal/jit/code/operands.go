@@ -32,7 +32,8 @@ var traits = func() (t [NumOpcodes]trait) {
 			t[op] |= x
 		}
 	}
-	set(pseudo, BindLabel, LoopBegin, LoopEnd, ColdBegin, ColdEnd, SaveLive, LoadLive)
+	set(pseudo, BindLabel, LoopBegin, LoopEnd, ColdBegin, ColdEnd, SaveLive, LoadLive, SaveRegs,
+		LoadRegs)
 	set(readsDst|storesIf, Add, Or, And, Sub, Xor, Not, Neg, Shl, Shr, Sar, SetCC)
 	set(readsDst, IMul, Bsr, BSwap, CMov, VFMAdd132PS, VFMAdd132PD, VFMAdd213PS, VFMAdd213PD, VFMAdd231PS, VFMAdd231PD,
 		VFMSub132PD, VFMSub213PD, VFNMAdd231PS, VFNMAdd231PD, VDPBF16PS, VPTernLogQ, VPermT2PS, VPermI2D, VPermI2PS)

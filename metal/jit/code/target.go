@@ -1,5 +1,7 @@
 package code
 
+import "errors"
+
 // Target is a processor that code is chosen for: what choosing has to know of it, and what makes bytes of the
 // instructions.
 type Target struct {
@@ -9,6 +11,15 @@ type Target struct {
 	// all bits of a lane set or clear.
 	VecBytes uint8
 	PairDots bool // VDPBF16PS is there
+	X87      bool // the x87 is there, which computes remainders
+	// MXCSR: it says whether denormal numbers are zeros, where a result is denormal that is so after it was rounded.
+	MXCSR bool
+	// SignBlends: a VBlendVPS or VBlendVPD looks at the sign of a lane of the mask only; else its other bits are like it.
+	SignBlends bool
+	// Extras: those operations that amd64 has with vectors of 64 bytes are there with 32 that need no mask and are named
+	// VRange, VPLZCnt, VPopCnt, VPBroadcastG, VPSraQ and VPAbsQ, or convert to or from unsigned and 64-bit integers.
+	// Conversions to integers saturate, and make 0 of NaNs.
+	Extras bool
 	// Registers is how many registers of class Vec the allocator has, about.
 	Registers int
 	// Finish chooses registers for the instructions of f, which it may change, and makes bytes of them. end is where the
@@ -25,3 +36,6 @@ type Placing struct {
 
 // Masks reports whether there are registers of class Mask.
 func (t *Target) Masks() bool { return t.VecBytes == 64 }
+
+// ErrTooLong is what Finish returns for code that is longer than its jumps reach.
+var ErrTooLong = errors.New("the code is too long")

@@ -1,4 +1,4 @@
-//go:build amd64 && (linux || darwin)
+//go:build (amd64 || arm64) && (linux || darwin)
 
 package native
 
@@ -21,7 +21,7 @@ func TestCodeIsGivenBack(t *testing.T) {
 	}
 	var entry uintptr
 	func() {
-		c, err := put([]byte{0xc3}, makeExecutable, unmap) // ret
+		c, err := put(Return, makeExecutable, unmap)
 		if err != nil {
 			t.Skip("pages of machine code are refused: ", err)
 		}
@@ -37,7 +37,7 @@ func TestCodeIsGivenBack(t *testing.T) {
 	require.ErrorIs(t, syscall.Munmap(pages), syscall.EINVAL, "they are the system's again")
 
 	refused := errors.New("refused")
-	_, err := put([]byte{0xc3}, func([]byte) error { return refused }, unmap)
+	_, err := put(Return, func([]byte) error { return refused }, unmap)
 	require.ErrorIs(t, err, refused)
 	require.ErrorIs(t, syscall.Munmap(<-unmapped), syscall.EINVAL)
 	require.Empty(t, unmapped, "each is given back once")

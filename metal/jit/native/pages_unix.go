@@ -1,4 +1,4 @@
-//go:build amd64 && (linux || darwin)
+//go:build (amd64 || arm64) && (linux || darwin)
 
 package native
 
@@ -12,10 +12,6 @@ func Map(n int) ([]byte, error) {
 	page := os.Getpagesize()
 	n = max(n+page-1, page) &^ (page - 1)
 	return syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-}
-
-func makeExecutable(pages []byte) error {
-	return syscall.Mprotect(pages, syscall.PROT_READ|syscall.PROT_EXEC)
 }
 
 // Unmap gives back pages of Map.
