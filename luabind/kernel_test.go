@@ -48,3 +48,30 @@ func TestKernelConstants(t *testing.T) {
 		require.ErrorContains(t, err, want, call)
 	}
 }
+
+// An index beyond what a kernel has declared is told in what the kernel's text counts: elements of an array,
+// components, columns; of a structure it is the byte.
+func TestKernelIndicesBeyond(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"float2x3 m = float2x3(1.0f); o[0] = m[int(x[5])][1];", "read of m[5] is out of range: m has 2 elements"},
+		{"float2x3 m = float2x3(1.0f); o[0] = m[5][1];", "read of m[5] is out of range: m has 2 elements"},
+		{"float4x4 m(1.0f); m[int(x[5])] = float4(1); o[0] = m[2][1];",
+			"write of m[5] is out of range: m has 4 elements"},
+		{"half2x2 m(1.0h); m[-int(x[1])][0] = 1; o[0] = m[1][1];",
+			"write of m[-1] is out of range: m has 2 elements"},
+		{"threadgroup float2x2 m; m[int(x[5])][0] = 1; o[0] = m[0][0];",
+			"write of m[5] is out of range: m has 2 elements"},
+		{"float2x2 a[4]; a[int(x[5])] = float2x2(1.0f); o[0] = a[0][0][0];",
+			"write of a[5] is out of range: a has 4 elements"},
+		{"float3 a[4]; a[int(x[5])] = 2; o[0] = a[0].x;", "write of a[5] is out of range: a has 4 elements"},
+		{"float a[3][4]; a[int(x[5])][0] = 1; o[0] = a[0][0];", "write of a[5] is out of range: a has 3 elements"},
+		{"const float3 a[2] = {1, 2}; o[0] = a[int(x[5])].x;", "read of a[5] is out of range: a has 2 elements"},
+		{"S a[2]; a[int(x[5])].q = 1; o[0] = a[0].p;", "write of a[5] is out of range: a has 2 elements"},
+		{"T s; s.a[int(x[5])] = 2; o[0] = s.a[0] + s.b;", "write of byte 20 of s is out of range: it has 20 bytes"},
+		{"float3 v = x[2]; o[0] = v[int(x[5])];", "read of v[5] is out of range: v has 3 elements"},
+	} {
+		err := runLua(t, strings.Replace(kernelOf, "struct S", "struct T { float a[4]; int b; };\nstruct S", 1)+
+			`call("`+c.body+`"):tolist()`)
+		require.ErrorContains(t, err, c.want, c.body)
+	}
+}

@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/jsonfault"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
@@ -64,7 +66,7 @@ func openModelHost(s *State) lua.LValue {
 		"write":  onPaths(s, func(p []string) error { return writeText(p[0], p[1]) }),
 		"save":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return lua.LTrue, saveWeights(s, L) }),
 	} {
-		t.RawSetString(name, s.Func(func(L *lua.LState) int {
+		t.RawSetString(name, s.Func(withDot(s, "host."+name, 1, func(L *lua.LState) int {
 			v, err := f(L)
 			if err != nil {
 				if errors.Is(err, ErrLimit) || s.Context().Err() != nil {
@@ -76,9 +78,22 @@ func openModelHost(s *State) lua.LValue {
 			}
 			L.Push(v)
 			return 1
-		}, t, lua.LString("lm.host."+name))) // its name is for help
+		}), t, lua.LString("lm.host."+name))) // its name is for help
 	}
 	return t
+}
+
+// withDot is a function of a table of functions, which is one of its upvalues. It refuses to be called by a colon: then
+// the table is its first argument, of which it would complain or, worse, take it for a list.
+func withDot(s *State, name string, upvalue int, f lua.LGFunction) lua.LGFunction {
+	return func(L *lua.LState) int {
+		if L.GetTop() > 0 && L.Get(1) == L.Get(lua.UpvalueIndex(upvalue)) {
+			of, member, _ := strings.Cut(name, ".")
+			s.raise(s.call().Errorf(name, "it is called with a dot, not a colon: write %s.%s(...), not %s:%s(...)",
+				of, member, of, member))
+		}
+		return f(L)
+	}
 }
 
 // hostFunction is a function of lm.host. Its first upvalue is the package.
@@ -226,6 +241,7 @@ var errNestedJSON = fmt.Errorf("JSON: the value is nested more than %d deep", mo
 // jsonReader reads a JSON text as Lua values, which it counts as the script's.
 type jsonReader struct {
 	*json.Decoder
+	text  string
 	s     *State
 	taken *lua51.Holding
 }
@@ -237,18 +253,21 @@ const jsonValueBytes = 64
 func decodeJSON(s *State, L *lua.LState, text string) (lua.LValue, error) {
 	taken := lua51.Hold(s.State)
 	defer taken.End()
-	r := &jsonReader{json.NewDecoder(&jsonPieces{text: text, taken: taken}), s, taken}
+	r := &jsonReader{json.NewDecoder(&jsonPieces{text: text, taken: taken}), text, s, taken}
 	r.UseNumber()
 	v, err := r.value(L, 0)
 	if err == nil {
-		if _, end := r.Token(); end != io.EOF {
-			err = fmt.Errorf("there is more after the value, at byte %d", r.InputOffset())
+		if _, err = r.Token(); err == io.EOF {
+			return v, nil
+		}
+		if err == nil {
+			err = jsonfault.Find(text) // there is more after the value
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("JSON: %w", err)
+	if err != errNestedJSON {
+		err = fmt.Errorf("JSON: %w", jsonfault.Explain(text, err))
 	}
-	return v, nil
+	return nil, err
 }
 
 // jsonPiece is how many bytes of a text are read or written between two looks at what that takes.
@@ -294,6 +313,9 @@ func (r *jsonReader) value(L *lua.LState, depth int) (lua.LValue, error) {
 		return lua.LString(v), r.taken.Add(int64(len(v)))
 	case json.Number:
 		n, err := v.Float64()
+		if err != nil {
+			err = jsonfault.At(r.text, int(r.InputOffset())-len(v), fmt.Sprintf("the number %.20s is too large", v))
+		}
 		return lua.LNumber(n), err
 	case json.Delim:
 		if depth == mostNestedJSON {

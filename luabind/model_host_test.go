@@ -2,6 +2,8 @@ package luabind
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,4 +73,51 @@ func TestHostMemory(t *testing.T) {
 	out, err := host(t, 32<<20, `local s = '"' .. ("x"):rep(2e6) .. '"' return #host.decode(s), #host.encode(s)`)
 	require.NoError(t, err)
 	require.Equal(t, []lua.LValue{lua.LNumber(2e6), lua.LNumber(2e6 + 6)}, out)
+}
+
+// Damaged JSON is an error in plain words, with the place.
+func TestHostDamagedJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"a\": 1,\n \"b\": [1, 2}": `JSON: line 2, column 12: a comma or ] is wanted, not "}"`,
+		`{"a": 1`:                    "JSON: line 1, column 8: a comma or } is wanted, not the end of the text",
+		`{"a": 1} x`:                 `JSON: line 1, column 10: there is more after the value: "x"`,
+		`[1] [2]`:                    `JSON: line 1, column 5: there is more after the value: "["`,
+		`["ä", NaN]`:                 `JSON: line 1, column 7: a value is wanted, not "NaN"`,
+		`["ä", 1e999`:                "JSON: line 1, column 7: the number 1e999 is too large",
+		strings.Repeat(" ", 3*jsonPiece) + `{"k" 1}`: `JSON: line 1, column 196614: a colon after the key is wanted, not "1"`,
+	} {
+		out, err := host(t, 0, `return select(2, host.decode(arg))`, lua.LString(text))
+		require.NoError(t, err)
+		require.Equal(t, want, out[0].String())
+	}
+}
+
+// Functions in tables that are no objects say so where they are called by a colon.
+func TestHostColons(t *testing.T) {
+	raw, err := os.ReadFile("../text/tokenizer/testdata/gpt2.json")
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "tokenizer.json"), raw, 0o600))
+	s := New(Options{Libraries: true})
+	defer s.Close()
+	for script, want := range map[string]string{
+		`tokenizer:encode("hello")`: "[tokenizer.encode] it is called with a dot, not a colon: " +
+			"write tokenizer.encode(...), not tokenizer:encode(...)",
+		`tokenizer:encode(7)`:            "[tokenizer.encode] it is called with a dot",
+		`tokenizer:decode({1, 2})`:       "[tokenizer.decode] it is called with a dot",
+		`tokenizer:id("a")`:              "[tokenizer.id] it is called with a dot",
+		`tokenizer.stream():push(1)`:     "[stream.push] it is called with a dot",
+		`tokenizer.stream():finish()`:    "[stream.finish] it is called with a dot",
+		`host:decode("1")`:               "[host.decode] it is called with a dot",
+		`tokenizer.encode({})`:           "bad argument #1 to 'encode' (string expected, got table)",
+		`tokenizer.encode()`:             "bad argument #1 to 'encode' (string expected, got no value)",
+		`tokenizer.decode("x")`:          "bad argument #1 to 'decode' (table expected, got string)",
+		`tokenizer.encode("a", "b")`:     "bad argument #2 to 'encode' (boolean expected, got string)",
+		`tokenizer.encode(tokenizer.id)`: "bad argument #1 to 'encode' (string expected, got function)",
+	} {
+		_, err := s.Run(t.Context(), strings.NewReader(`local host, folder = require("lm.host"), ...
+			local tokenizer = assert(host.tokenizer(folder)) `+script), "host.lua", lua.LString(folder))
+		require.ErrorContains(t, err, want, script)
+		require.NotContains(t, err.Error(), "bad self", script)
+	}
 }

@@ -74,7 +74,8 @@ func openTokenizer(s *State) hostFunction {
 				return 0
 			},
 		} {
-			t.RawSetString(name, s.Func(f, weight, lua.LString("lm.tokenizer."+name)))
+			f = withDot(s, "tokenizer."+name, 3, f)
+			t.RawSetString(name, s.Func(f, weight, lua.LString("lm.tokenizer."+name), t))
 		}
 		return t, nil
 	})
@@ -165,14 +166,14 @@ func tokenNumbers(t *lua.LTable) (ids []int32, wrong string) {
 // tokenStream is a stream of tokens that become text.
 func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
 	t := s.NewTable(0, 1)
-	t.RawSetString("push", s.Func(func(L *lua.LState) int {
+	t.RawSetString("push", s.Func(withDot(s, "stream.push", 1, func(L *lua.LState) int {
 		L.Push(lua.LString(stream.Push(int32(L.CheckInt(1)))))
 		return 1
-	}))
-	t.RawSetString("finish", s.Func(func(L *lua.LState) int {
+	}), t))
+	t.RawSetString("finish", s.Func(withDot(s, "stream.finish", 1, func(L *lua.LState) int {
 		L.Push(lua.LString(stream.Finish()))
 		return 1
-	}))
+	}), t))
 	return t
 }
 

@@ -65,6 +65,7 @@ const lawText = `
 	docsgen     = internal/house/docsgen
 	brief       = internal/brief
 	goroutine   = internal/goroutine
+	jsonfault   = internal/jsonfault
 
 	# Other modules, and what of the standard library is fenced.
 	unsafe      = unsafe
@@ -113,6 +114,7 @@ const lawText = `
 	lua51 < reach_test
 	tensor, ops, grad, compile, scripts, text < luabind < root < cmd, examples
 	goroutine < luabind, compile
+	jsonfault < luabind, text, format
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
 	picture, plot < luabind

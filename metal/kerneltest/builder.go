@@ -47,7 +47,7 @@ func (b *Builder) Param(name string, s kir.Space, t kir.Type) *kir.Instr {
 // Region declares an array of n elements of type t, uninitialised, and returns its address.
 func (b *Builder) Region(name string, s kir.Space, t kir.Type, n int) *kir.Instr {
 	b.K.Regions = append(b.K.Regions, kir.Region{Name: name, Space: s, Size: n * t.Size(), Align: t.Size(),
-		Elem: t, Pos: b.Pos})
+		Elem: t, ElemSize: t.Size(), Pos: b.Pos})
 	return b.Append(&kir.Instr{Op: kir.RegionAddr, Type: kir.PtrTo(s), Imm: uint64(len(b.K.Regions) - 1)})
 }
 

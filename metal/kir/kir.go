@@ -114,7 +114,8 @@ type Region struct {
 	Name        string
 	Space       Space
 	Size, Align int
-	Elem        Type // the scalar type that messages count indices in
+	Elem        Type // the scalar type of its elements, U8 for mixtures
+	ElemSize    int  // bytes of what messages count indices in; 0: a mixture, whose bytes they count
 	Part        bool // as Var.Part: some scalars of it may be set
 	Data        []byte
 	Pos         Pos

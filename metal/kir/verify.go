@@ -123,6 +123,9 @@ func (v *verifier) declarations() {
 		if r.Elem == Void || r.Elem >= numTypes {
 			v.errorf("region %d %q: element type %s", i, r.Name, r.Elem)
 		}
+		if r.ElemSize < 0 {
+			v.errorf("region %d %q: element size %d", i, r.Name, r.ElemSize)
+		}
 		if r.Space == Constant && len(r.Data) != r.Size || r.Space != Constant && r.Data != nil {
 			v.errorf("region %d %q: size %d but %d bytes of data", i, r.Name, r.Size, len(r.Data))
 		}

@@ -124,6 +124,8 @@ func BadAccess(
 			verb, name, f.Index)
 	case off <= length && length-off >= size:
 		f.Msg = fmt.Sprintf("atomic access is not aligned: byte %d of %s", kir.PtrOffset(q), name)
+	case ob > len(k.Params) && k.Regions[ob-1-len(k.Params)].ElemSize == 0:
+		f.Msg = fmt.Sprintf("%s of byte %d of %s is out of range: it has %d bytes", verb, f.Index, name, f.Len)
 	case f.Index >= 0 && f.Index < f.Len: // the access is wider than what is left
 		f.Msg = fmt.Sprintf("%s of %d bytes at %s[%d] is out of range: %s has %d elements",
 			verb, size, name, f.Index, name, f.Len)
@@ -141,7 +143,7 @@ func Describe(k *kir.Kernel, ob int) (name string, elem int64, space kir.Space) 
 		return p.Name, int64(p.ElemSize), p.Space
 	}
 	r := k.Regions[ob-1-len(k.Params)]
-	return r.Name, int64(r.Elem.Size()), r.Space
+	return r.Name, int64(max(r.ElemSize, 1)), r.Space
 }
 
 // FloorDiv returns the index of the element that a byte offset falls into, also of a negative one.

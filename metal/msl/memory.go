@@ -139,7 +139,7 @@ func (mem *memory) regionFor(o *object) {
 	}
 	i, p := mem.em.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
-		Part: hasParts(o.q.T),
+		ElemSize: o.q.T.counted(), Part: hasParts(o.q.T),
 	})
 	mem.regionOf[o] = i
 	o.mem, o.ptr = true, p
@@ -189,7 +189,7 @@ func (mem *memory) copyToRegion(o *object) operand {
 	tmp := &object{name: o.name, q: o.q}
 	i, p := mem.em.newRegion(kir.Region{
 		Name: o.name, Space: kir.Thread, Size: max(o.q.T.size, 1), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
-		Part: hasParts(o.q.T),
+		ElemSize: o.q.T.counted(), Part: hasParts(o.q.T),
 	})
 	mem.regionOf[tmp] = i
 	offs := o.q.T.compOffsets(nil, 0)
@@ -219,7 +219,8 @@ func (mem *memory) constRegion(o *object) operand {
 	}
 	data := mem.bytes(o)
 	i, p := mem.em.newRegion(kir.Region{
-		Name: o.name, Space: kir.Constant, Size: len(data), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(), Data: data,
+		Name: o.name, Space: kir.Constant, Size: len(data), Align: max(o.q.T.align, 1), Elem: o.q.T.firstScalar(),
+		ElemSize: o.q.T.counted(), Data: data,
 	})
 	mem.constMem[o] = i
 	return p

@@ -34,7 +34,7 @@ func (mem *memory) bounds(name string, n int) operand {
 	if i, ok := mem.tables[key]; ok {
 		return mem.em.leaf(kir.RegionAddr, kir.PtrThread, 0, uint64(i))
 	}
-	i, p := mem.em.newRegion(kir.Region{Name: name, Space: kir.Thread, Size: n, Elem: kir.U8})
+	i, p := mem.em.newRegion(kir.Region{Name: name, Space: kir.Thread, Size: n, Elem: kir.U8, ElemSize: 1})
 	mem.tables[key] = i
 	return p
 }

@@ -547,7 +547,22 @@ func (t *ctype) compOffsets(dst []int, at int) []int {
 	return dst
 }
 
-// firstScalar returns the scalar type that messages count a type's elements in, and U8 for mixtures.
+// counted returns the bytes of what messages count in an object of the type: an array's elements, a vector's
+// components, a matrix's columns; 0 for what is a mixture.
+func (t *ctype) counted() int {
+	switch t.kind {
+	case tArray, tVec, tSimdMat:
+		return t.elem.T.size
+	case tClass:
+		if f := t.class.fields; len(f) == 1 && f[0].q.T.kind == tArray && !t.class.union {
+			return f[0].q.T.counted()
+		}
+		return 0
+	}
+	return t.size
+}
+
+// firstScalar returns the scalar type of a type's elements, and U8 for mixtures.
 func (t *ctype) firstScalar() kir.Type {
 	switch t.kind {
 	case tArray, tVec, tSimdMat:

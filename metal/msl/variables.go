@@ -337,7 +337,7 @@ func (vs *variables) threadgroupVar(d *VarDecl, name string, t qtype) value {
 	}
 	_, p := vs.em.newRegion(kir.Region{
 		Name: name, Space: kir.Threadgroup, Size: t.T.size, Align: max(t.T.align, 1), Elem: t.T.firstScalar(),
-		Part: hasParts(t.T),
+		ElemSize: t.T.counted(), Part: hasParts(t.T),
 	})
 	return value{k: vMem, q: t, ptr: p}
 }

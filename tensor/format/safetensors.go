@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mlxlua/mlxlua/internal/jsonfault"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -144,10 +145,12 @@ func parseSafetensors(b []byte) (*safetensorsHeader, error) {
 func (h *safetensorsHeader) parse(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	bad := func(err error) error {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the JSON is not complete")
+		at := d.InputOffset()
+		err = jsonfault.Explain(string(text), err)
+		if f, ok := err.(*jsonfault.Fault); ok {
+			at, err = int64(f.At), errors.New(f.What)
 		}
-		return fmt.Errorf("bad header at byte %d: %w", 8+d.InputOffset(), err)
+		return fmt.Errorf("bad header at byte %d: %w", 8+at, err)
 	}
 	if _, err := d.Token(); err != nil { // {
 		return bad(err)
@@ -165,7 +168,7 @@ func (h *safetensorsHeader) parse(text []byte) error {
 		seen[name] = true
 		if name == metadataKey {
 			if err := d.Decode(&h.metadata); err != nil {
-				return bad(fmt.Errorf("%s maps strings to strings: %w", metadataKey, err))
+				return bad(fmt.Errorf("%s maps strings to strings: %w", metadataKey, jsonfault.Kind(err)))
 			}
 			continue
 		}
@@ -194,7 +197,7 @@ func parseTensor(d *json.Decoder) (placed, error) {
 	}
 	var t placed
 	if err := d.Decode(&j); err != nil {
-		return t, err
+		return t, jsonfault.Kind(err)
 	}
 	switch {
 	case j.DType == nil:

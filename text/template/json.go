@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/mlxlua/mlxlua/internal/jsonfault"
 )
 
 // ParseJSON makes a value of the text of a JSON document. Objects become dicts, which keep their order; integers must
@@ -21,22 +23,23 @@ func ReadJSON(text string, take func(bytes int) error) (any, error) {
 	if take == nil {
 		take = func(int) error { return nil }
 	}
-	r := &jsonReader{json.NewDecoder(strings.NewReader(text)), take}
+	r := &jsonReader{json.NewDecoder(strings.NewReader(text)), text, take}
 	r.UseNumber()
 	v, err := r.value(0)
 	if err == nil {
-		if _, more := r.Token(); more != io.EOF {
-			err = fmt.Errorf("there is more after the value")
+		if _, err = r.Token(); err == io.EOF {
+			return v, nil
+		}
+		if err == nil {
+			err = jsonfault.Find(text) // there is more after the value
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("[template] JSON: %w", err)
-	}
-	return v, nil
+	return nil, fmt.Errorf("[template] JSON: %w", jsonfault.Explain(text, err))
 }
 
 type jsonReader struct {
 	*json.Decoder
+	text string
 	take func(bytes int) error
 }
 
@@ -62,11 +65,7 @@ func (r *jsonReader) value(depth int) (any, error) {
 	case string:
 		return t, r.take(2 * len(t)) // the decoder's copy too
 	case json.Number:
-		if !strings.ContainsAny(t.String(), ".eE") {
-			n, err := t.Int64()
-			return n, err
-		}
-		return t.Float64()
+		return r.number(t)
 	case json.Delim:
 		if t == '[' {
 			return r.list(depth)
@@ -74,6 +73,19 @@ func (r *jsonReader) value(depth int) (any, error) {
 		return r.dict(depth)
 	}
 	return t, nil
+}
+
+func (r *jsonReader) number(n json.Number) (v any, err error) {
+	if strings.ContainsAny(n.String(), ".eE") {
+		v, err = n.Float64()
+	} else {
+		v, err = n.Int64()
+	}
+	if err != nil {
+		at := int(r.InputOffset()) - len(n)
+		err = jsonfault.At(r.text, at, fmt.Sprintf("the number %.20s does not fit into 64 bits", n))
+	}
+	return v, err
 }
 
 func (r *jsonReader) list(depth int) (any, error) {

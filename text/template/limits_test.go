@@ -155,9 +155,16 @@ func TestParseJSON(t *testing.T) {
 	text, err := render("{{ v }}", vars)
 	require.NoError(t, err)
 	require.Equal(t, "{'b': 2, 'a': [1.0, True, None, 'x']}", text)
-	for _, bad := range []string{`{"a":`, `1 2`, `99999999999999999999`, strings.Repeat("[", 200), ``} {
+	for bad, want := range map[string]string{
+		`{"a":`:                    "line 1, column 6: a value is wanted, not the end of the text",
+		"1\n 2":                    `line 2, column 2: there is more after the value: "2"`,
+		"[\n99999999999999999999]": "line 2, column 1: the number 99999999999999999999 does not fit into 64 bits",
+		"[1e999]":                  "line 1, column 2: the number 1e999 does not fit into 64 bits",
+		strings.Repeat("[", 200):   "values are nested more than 100 deep",
+		``:                         "line 1, column 1: a value is wanted, not the end of the text",
+	} {
 		_, err := ParseJSON([]byte(bad))
-		require.ErrorContains(t, err, "[template] JSON: ", bad)
+		require.EqualError(t, err, "[template] JSON: "+want, bad)
 	}
 }
 

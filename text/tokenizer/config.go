@@ -37,9 +37,11 @@ func (t *namedToken) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, (*string)(t)); err == nil {
 		return nil
 	}
-	err := json.Unmarshal(raw, &object)
+	if json.Unmarshal(raw, &object) != nil {
+		return fmt.Errorf("a special token is %.20s, want a text or an object with its content", raw)
+	}
 	*t = namedToken(object.Content)
-	return err
+	return nil
 }
 
 // configFile is the part of tokenizer_config.json that matters here. The file has many keys for the programs that
@@ -61,7 +63,7 @@ type configFile struct {
 // ReadConfig reads the text of a tokenizer_config.json.
 func ReadConfig(raw []byte) (*Config, error) {
 	var f configFile
-	if err := json.Unmarshal(raw, &f); err != nil {
+	if err := explained(raw, &f); err != nil {
 		return nil, fmt.Errorf("[tokenizer] tokenizer_config.json: %w", err)
 	}
 	c := &Config{AddBOS: f.AddBOS, AddEOS: f.AddEOS, CleanUpSpaces: f.CleanUpSpaces, Class: f.Class}
@@ -74,7 +76,7 @@ func ReadConfig(raw []byte) (*Config, error) {
 	}
 	for key, raw := range f.Added {
 		t := AddedToken{Normalized: true}
-		if err := json.Unmarshal(raw, &t); err != nil {
+		if err := explained(raw, &t); err != nil {
 			return nil, fmt.Errorf("[tokenizer] tokenizer_config.json: added_tokens_decoder[%s]: %w", key, err)
 		}
 		if _, err := fmt.Sscanf(key, "%d", &t.ID); err != nil {
@@ -146,7 +148,7 @@ func Open(dir string) (*Tokenizer, *Config, error) {
 			}
 			said := *c
 			var f configFile
-			err := json.Unmarshal(raw, &f)
+			err := explained(raw, &f)
 			c.names(&f)
 			for to, from := range map[*string]string{&c.BOS: said.BOS, &c.EOS: said.EOS, &c.PAD: said.PAD, &c.UNK: said.UNK} {
 				if from != "" { // tokenizer_config.json goes first

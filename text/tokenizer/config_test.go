@@ -63,8 +63,9 @@ func TestOpenErrors(t *testing.T) {
 		`{"added_tokens_decoder":{"9":{"content":"<x>"}}}`: `the token "<x>" has the id 4, but 9 in tokenizer_config.json`,
 		`{"added_tokens_decoder":{"x":{"content":"<x>"}}}`: `"x" is no id`,
 		`{"chat_template":7}`:                              "neither a text nor a list",
-		`{"eos_token":7}`:                                  "cannot unmarshal",
-		`[`:                                                "tokenizer_config.json",
+		`{"eos_token":7}`:                                  "a special token is 7, want a text or an object with its content",
+		`[`:                                                "json: line 1, column 2: a value is wanted",
+		"{\n\"tokenizer_class\": 7}":                       "tokenizer_config.json: tokenizer_class is a number, want a text",
 	} {
 		dir := write(t, map[string]string{"tokenizer.json": tiny, "tokenizer_config.json": config})
 		_, _, err := Open(dir)

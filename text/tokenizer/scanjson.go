@@ -133,10 +133,11 @@ func readIDs(raw []byte) (map[string]int32, error) {
 	}
 	out := make(map[string]int32, len(raw)/20)
 	err := w.each(func(key string) error {
-		n, err := strconv.ParseInt(string(w.skip()), 10, 32)
+		id := w.skip()
+		n, err := strconv.ParseInt(string(id), 10, 32)
 		out[key] = int32(n)
 		if err != nil {
-			return fmt.Errorf("the id of %q: %w", key, err)
+			return fmt.Errorf("the id of %q is %.20s, want a whole number of 32 bits", key, id)
 		}
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mlxlua/mlxlua/internal/jsonfault"
 )
 
 // section reads one object of a tokenizer.json, key by key. It remembers the first error, and the keys that were read,
@@ -60,11 +62,16 @@ func (s *section) value(key string, to any) {
 	if large, ok := to.(interface{ readJSON(raw []byte) error }); ok {
 		err = large.readJSON(s.keys[key])
 	} else {
-		err = json.Unmarshal(s.keys[key], to)
+		err = explained(s.keys[key], to)
 	}
 	if err != nil {
 		s.fail("%s: %v", key, err)
 	}
+}
+
+// explained is json.Unmarshal with errors in plain words.
+func explained(raw []byte, to any) error {
+	return jsonfault.Explain(string(raw), json.Unmarshal(raw, to))
 }
 
 // need is value for a key that must be there.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/mlxlua/mlxlua/internal/jsonfault"
 )
 
 // Tokenizer turns text into ids and ids into text. It is safe for use by several goroutines at once.
@@ -51,7 +53,8 @@ func New(raw []byte) (*Tokenizer, error) { return newTokenizer(raw, nil) }
 // newTokenizer is New with added tokens that the file does not list.
 func newTokenizer(raw []byte, more []AddedToken) (*Tokenizer, error) {
 	if !json.Valid(raw) {
-		return nil, fmt.Errorf("[tokenizer] tokenizer.json: %w", json.Unmarshal(raw, new(any)))
+		return nil, fmt.Errorf("[tokenizer] tokenizer.json: %w",
+			jsonfault.Explain(string(raw), json.Unmarshal(raw, new(any))))
 	}
 	s := openSection("tokenizer.json", raw)
 	t := &Tokenizer{lengths: map[string]json.RawMessage{}}
