@@ -28,6 +28,7 @@ type stateChange struct {
 	of      *tensor.Change
 	old     []*tensor.Array // in a stateChange that is being made
 	new     []*tensor.Array
+	results []*tensor.Array       // of the call, beside what it has written
 	at      map[*tensor.Array]int // in old
 	held    *lua51.Holding        // counts the tables that are looked through; nil: a trace has looked through them
 	err     error                 // why they cannot be looked through
@@ -160,15 +161,15 @@ func (log *changes) reseeded() {
 
 // remember adds a change that has been written. One whose arrays are all there, as those of a file, cannot fail.
 func (log *changes) remember(s *State, c *stateChange) {
-	log.tidy()
+	log.tidy(s)
 	to := func(x *tensor.Array) bool { return x.Value().Node.State() != tensor.Ready }
-	if len(c.entries) == 0 || !slices.ContainsFunc(c.new, to) {
+	if len(c.entries) == 0 || !slices.ContainsFunc(c.new, to) && !slices.ContainsFunc(c.results, to) {
 		return
 	}
-	if c.of = tensor.NewChange(s.looks.holder, c.old, c.new); c.of == nil {
+	if c.of = tensor.NewChange(s.looks.holder, c.old, c.new, c.results); c.of == nil {
 		return
 	}
-	c.old, c.new, c.at, c.held = nil, nil, nil, nil
+	c.old, c.new, c.results, c.at, c.held = nil, nil, nil, nil, nil
 	if len(log.list) == mostChanges {
 		log.list[0].of.End()
 		log.list = slices.Delete(log.list, 0, 1)
@@ -176,23 +177,11 @@ func (log *changes) remember(s *State, c *stateChange) {
 	log.list = append(log.list, c)
 }
 
-// tidy drops the changes that need not be undone any more. One that is in doubt, though its arrays were computed, is of
-// a step that goes on, until a later change was right. One of whose arrays nobody has asked for some that may fail is
-// kept until arrays of a later one have been computed: a script that never asks for them would keep the old ones of
-// many steps.
-func (log *changes) tidy() {
-	over, computed := false, false // later ones
-	for i := len(log.list) - 1; i >= 0; i-- {
-		c := log.list[i].of
-		settled, sure := c.Settled()
-		if settled && (over || !c.Doubted() && (sure || computed)) {
-			c.End()
-		}
-		computed = computed || settled
-		if c.Over() {
-			over = true
-			log.list = slices.Delete(log.list, i, i+1)
-		}
+// tidy drops the changes that need not be undone any more.
+func (log *changes) tidy(s *State) {
+	if len(log.list) > 0 {
+		s.looks.holder.SettleChanges()
+		log.list = slices.DeleteFunc(log.list, func(c *stateChange) bool { return c.of.Over() })
 	}
 }
 
@@ -449,10 +438,12 @@ func guarded(s *State, module string) *lua.LFunction {
 		L.Push(L.Get(2))
 		L.Call(0, lua.MultRet)
 		c := n.changes(held)
+		written := len(c.new)
 		for i := top + 1; i <= L.GetTop(); i++ {
 			c.value(L.Get(i))
 		}
 		check(c.err)
+		c.results, c.new = slices.Clone(c.new[written:]), c.new[:written:written]
 		c.random(n.key, s.random.Key())
 		s.changes.remember(s, c)
 		done = true

@@ -239,7 +239,7 @@ func (k *compiledFunction) call(L *lua.LState) int {
 	t := k.traces[outs[last-1]]
 	first := last - 1 - t.program.arrays // of the state
 	results := s.rebuildAll(t.results, outs[:first])
-	change := &stateChange{new: slices.Clone(outs[:first])}
+	change := &stateChange{results: slices.Clone(outs[:first])}
 	k.write(&t.program, outs[first:last-1], change)
 	for _, b := range k.state.late {
 		b.restore()

@@ -75,7 +75,6 @@ func (j *job) claim() {
 					deps = append(deps, in.seg.job)
 				} else if in.now() == Failed {
 					lost = true
-					doubtChanges(n, in.id)
 				}
 			}
 			n.seg, n.slot = seg, int32(len(tasks)-seg.first)

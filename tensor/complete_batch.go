@@ -112,7 +112,7 @@ func (b *batch) settle() {
 	}
 	for i := range b.gates {
 		if p := &b.gates[i]; p.open(stop) {
-			p.change.End()
+			p.change.endInOrder()
 		}
 	}
 	var single []*metal.CommandError

@@ -28,11 +28,11 @@ type Change struct {
 	holder *Holder
 
 	over    atomic.Bool // the old values are not kept any more
-	doubted atomic.Bool // a call has failed that was made before it, or there was no memory: no gate is made any more
+	stopped atomic.Bool // it is to be undone: no gate is made for it any more
 
 	mu       sync.Mutex
 	old, new []Value // of one that is over: none
-	root     uint64  // of doubts: the first node that has failed
+	results  int     // how many of the last new ones are results, which the program does not hold in an old one's place
 	jobs     []*job  // that have claimed a new value, or have a gate, and are not over
 }
 
@@ -47,7 +47,7 @@ type oldOutput struct {
 	change *Change
 }
 
-// changes are those that are not over.
+// changes are those that are not over, oldest first.
 var changes struct {
 	n atomic.Int32
 	sync.Mutex
@@ -55,16 +55,18 @@ var changes struct {
 }
 
 // NewChange notes that new arrays take the place of old ones that h holds, which are kept until the new ones are known
-// not to fail. It is nil if there is nothing to keep: arrays of a trace are not, and new ones that are there do not
-// fail.
-func NewChange(h *Holder, old, new []*Array) *Change {
+// not to fail, and results of the same call, which are to be had only together with them. It is nil if there is nothing
+// to keep: arrays of a trace are not, and new ones that are there do not fail.
+func NewChange(h *Holder, old, new, results []*Array) *Change {
 	c := &Change{holder: h, made: nodeIDs.Load()}
-	for _, x := range new {
-		if Traced(x) {
-			return nil
-		}
-		if v := x.Value(); v.Node.now() != Ready { // else it was moved from elsewhere
-			c.new = append(c.new, v)
+	for i, list := range [][]*Array{new, results} {
+		for _, x := range list {
+			if Traced(x) {
+				return nil
+			}
+			if v := x.Value(); v.Node.now() != Ready { // else it was moved from elsewhere
+				c.new, c.results = append(c.new, v), c.results+i
+			}
 		}
 	}
 	for _, x := range old {
@@ -88,9 +90,6 @@ func NewChange(h *Holder, old, new []*Array) *Change {
 	}
 	for _, v := range c.new {
 		alterChanges(v.Node, func(n *nodeChanges) { n.new = append(n.new, c) })
-		if v.wrong() {
-			c.doubt(v.Node.id)
-		}
 	}
 	return c
 }
@@ -117,10 +116,17 @@ func (c *Change) values() (old, new []Value) {
 	return c.old, c.new
 }
 
-// computed are the new values.
+// computed are the new values, with the results.
 func (c *Change) computed() []Value {
 	_, v := c.values()
 	return v
+}
+
+// state are the new values without the results.
+func (c *Change) state() []Value {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.new[:max(len(c.new)-c.results, 0)]
 }
 
 // alterChanges gives the node other changes.
@@ -179,55 +185,39 @@ func (c *Change) letGo() {
 // nobody foresees happens.
 func (c *Change) Over() bool { return c.over.Load() }
 
-// doubt notes that the node of that number has failed, which was made before the change.
-func (c *Change) doubt(root uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.root == 0 || root < c.root {
-		c.root = root
-	}
-	c.doubted.Store(true)
-}
-
-// doubtChanges tells the changes that n has failed, because the node of that number has.
-func doubtChanges(n *Node, root uint64) {
-	if changes.n.Load() == 0 {
-		return
-	}
-	changes.Lock()
-	defer changes.Unlock()
-	for _, c := range changes.list {
-		if n.id <= c.made && (n.holder == c.holder || n.holder == nil || c.holder == nil) {
-			c.doubt(root)
-		}
-	}
-}
-
 // changing reports whether a change that is not over keeps the value.
 func (v Value) changing() bool {
 	ch := v.Node.changes.Load()
 	return ch != nil && slices.ContainsFunc(ch.old, func(o oldOutput) bool { return o.out == v.Out })
 }
 
-// Failed reports whether the new values cannot be computed, or there is no memory for that. Where that is in doubt it
-// tries to compute them. Since is the number of the first node that has failed because of which that is so.
+// Failed reports whether the new values cannot be computed, since a call has failed, or there is no memory for that:
+// where an evaluation of them and more has run out of it, it tries to compute them alone. Since is the number of the
+// first node that has failed because of which that is so.
 func (c *Change) Failed(ctx context.Context) (failed bool, since uint64) {
-	if c.Over() {
-		return false, 0
+	if out, _ := c.ranOut(); out {
+		c.try(ctx)
 	}
-	if ranOut, _ := c.ranOut(); ranOut {
-		c.doubted.Store(true) // it belongs to what did
+	values := c.computed()
+	since = c.made
+	note := func(n *Node) {
+		failed, since = true, min(since, failedFirst(n))
 	}
-	if !c.doubted.Load() {
-		return false, 0
+	for _, v := range values {
+		if v.wrong() {
+			note(v.Node)
+		}
 	}
-	c.try(ctx)
-	if slices.ContainsFunc(c.computed(), Value.wrong) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return true, c.root
+	left(values, func(n *Node, s State, _ []Value) bool {
+		if s == Failed {
+			note(n)
+		}
+		return true
+	})
+	if out, at := c.ranOut(); out {
+		failed, since = true, min(since, at)
 	}
-	return c.ranOut()
+	return failed, since
 }
 
 // try has the new values computed, those too that their holder reaches no more because of a later change.
@@ -267,7 +257,7 @@ func (c *Change) ranOut() (bool, uint64) {
 		out, at := j.noMemory != nil, j.ranOutAt
 		j.mu.Unlock()
 		if out {
-			return true, min(at, c.made)
+			return true, at
 		}
 	}
 	return false, 0
@@ -280,7 +270,7 @@ func (c *Change) Made() uint64 { return c.made }
 // over the old ones.
 func (c *Change) Stop(ctx context.Context) bool {
 	c.mu.Lock()
-	c.doubted.Store(true)
+	c.stopped.Store(true)
 	jobs := slices.Clone(c.jobs)
 	c.mu.Unlock()
 	for _, j := range jobs {
@@ -328,45 +318,12 @@ func (v Value) revive() *Array {
 	return x
 }
 
-// evaluated ends the changes whose new values have all been computed when the job is over.
-func (j *job) evaluated() {
-	j.mu.Lock()
-	changes := j.changes
-	j.changes, j.fallible = nil, nil // nodes hold on to the job
-	j.mu.Unlock()
-	for _, c := range changes {
-		if !c.doubted.Load() && !slices.ContainsFunc(c.computed(), func(v Value) bool { return v.Node.now() != Ready }) {
-			c.End()
-		}
-	}
-}
-
-// involve notes that a job claims a new value, or has a gate. It reports whether the change is not doubted.
+// involve notes that a job claims a new value, or has a gate. It reports whether the change is not to be undone.
 func (c *Change) involve(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Contains(c.jobs, j) {
 		c.jobs = append(slices.DeleteFunc(c.jobs, (*job).isOver), j)
 	}
-	return !c.doubted.Load()
-}
-
-// Doubted reports whether a call that was made before the change has failed.
-func (c *Change) Doubted() bool { return c.doubted.Load() }
-
-// Settled reports whether some of the new values have been computed, and the others were not asked for. Sure says that
-// computing these will not fail.
-func (c *Change) Settled() (settled, sure bool) {
-	sure = true
-	for _, v := range c.computed() {
-		switch s := v.Node.State(); {
-		case s == Ready:
-			settled = true
-		case s == Scheduled || v.wrong():
-			return false, false
-		case s == Lazy:
-			sure = sure && v.Node.sure
-		}
-	}
-	return settled, settled && sure
+	return !c.stopped.Load()
 }

@@ -31,7 +31,6 @@ func (n *Node) settleHeld(err error) {
 	state := Ready
 	if err != nil {
 		n.extra().err, state = err, Failed
-		doubtChanges(n, n.id)
 		if n.seg != nil {
 			n.seg.job.fail(err)
 		}
@@ -70,17 +69,44 @@ func (n *Node) failure() error {
 	return nil
 }
 
-// runError is an error of computing the node: it names the op and the line.
+// runError is an error of computing the node, which names the op and the line, or of what it depends on.
 func (n *Node) runError(err error) error {
+	var before *nodeError
+	if errors.As(err, &before) {
+		return err
+	}
+	return &nodeError{n.op.named(err, n.Place()), n.id}
+}
+
+// named is an error of computing a call that was made at the place: it names both.
+func (p *Op) named(err error, at Place) error {
 	var oe *OpError
 	if errors.As(err, &oe) {
 		return err
 	}
-	c := &Ctx{Place: n.Place()}
+	c := &Ctx{Place: at}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return c.Errorf(n.op.name, "cancelled: %w", err)
+		return c.Errorf(p.name, "cancelled: %w", err)
 	}
-	return c.Errorf(n.op.name, "%w", err)
+	return c.Errorf(p.name, "%w", err)
+}
+
+// nodeError is the error of computing a node, and of those that depend on it.
+type nodeError struct {
+	error
+	id uint64
+}
+
+// Unwrap is the error.
+func (e *nodeError) Unwrap() error { return e.error }
+
+// failedFirst is the number of the node whose error a failed one has.
+func failedFirst(n *Node) uint64 {
+	var e *nodeError
+	if errors.As(n.failure(), &e) {
+		return e.id
+	}
+	return n.id
 }
 
 // uncovered is the error of a built-in kernel that left parts of an output as they were: threads that never ran. Users'

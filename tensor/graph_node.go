@@ -43,11 +43,12 @@ type Node struct {
 	// What scheduling looks at comes first, in few cache lines: it visits thousands of nodes before one of them runs.
 	op       *Op
 	state    atomic.Int32
-	mu       sync.Mutex // guards in, rare, taskDone and the outputs' handle, dead and data
-	slot     int32      // its index in seg
-	taskDone bool       // its task reads in no more
-	alike    bool       // its products have one order of sums for all rows: see SetBatchInvariant
-	sure     bool       // it cannot fail, nor can what it depends on: see cannotFail; not changed
+	mu       sync.Mutex  // guards in, rare, taskDone and the outputs' handle, dead and data
+	slot     int32       // its index in seg
+	taskDone bool        // its task reads in no more
+	alike    bool        // its products have one order of sums for all rows: see SetBatchInvariant
+	sure     bool        // it cannot fail, nor can what it depends on: see cannotFail; not changed
+	proven   atomic.Bool // the same, found by mayFail when what it depends on had been computed
 	stream   *Stream
 	runs     *Stream // where it runs, once it is claimed: stream, or the default one of that time
 	seenBy   uint64  // the walk that saw it last; guarded by schedMu

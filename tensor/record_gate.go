@@ -25,7 +25,7 @@ type gates struct {
 // gated is a change of whose old values something is to be written over.
 type gated struct {
 	*Change
-	whole bool // all its new values are computed in these jobs, or are there, or cannot fail
+	whole bool // all its new values, and those of earlier changes, are computed in these jobs, or there, or cannot fail
 	made  bool // the gate is: what is recorded next is behind it
 }
 
@@ -95,7 +95,11 @@ func (g *gates) change(c *Change) *gated {
 	i := slices.IndexFunc(g.changes, func(o gated) bool { return o.Change == c })
 	if i < 0 {
 		i = len(g.changes)
-		whole := !slices.ContainsFunc(c.computed(), func(v Value) bool { return !g.computes(v) })
+		computes := func(values []Value) bool {
+			return !slices.ContainsFunc(values, func(v Value) bool { return !g.computes(v) })
+		}
+		whole := computes(c.computed()) &&
+			!slices.ContainsFunc(c.earlier(), func(d *Change) bool { return !computes(d.state()) })
 		g.changes = append(g.changes, gated{Change: c, whole: whole})
 	}
 	return &g.changes[i]
@@ -119,7 +123,7 @@ func (g *gates) computes(v Value) bool {
 // be: the jobs compute all that it needs, and what may fail is recorded. What checks no more than indices is checked
 // now, though its call is recorded later.
 func (g *gates) mayGate(c *Change) bool {
-	if g.rec.plan.single || !g.skips || c.doubted.Load() {
+	if g.rec.plan.single || !g.skips || c.stopped.Load() {
 		return false
 	}
 	o := g.change(c)

@@ -242,7 +242,7 @@ func (k *steps) replay() (err error) {
 		if err := k.replayUnit(u); err == errKept {
 			return err
 		} else if err != nil {
-			return u.error(err)
+			return u.op.named(err, u.place)
 		}
 		if q.whole != 0 || k.part != nil || !q.full() {
 			continue
@@ -255,12 +255,6 @@ func (k *steps) replay() (err error) {
 	rec.job.bytes.Add(tk.written)
 	k.placeOutputs()
 	return nil
-}
-
-// error names the unit's op and line.
-func (u *takeUnit) error(err error) error {
-	n := Node{op: u.op, place: compacted(u.place)}
-	return n.runError(err)
 }
 
 // placeInputs makes storages of inputs that outputs lie in.

@@ -368,3 +368,32 @@ do
     assert(a == 0 and b == 0 and n == 0, a .. " " .. b .. " " .. n)
   end
 end
+-- what a failed call has changed is undone as well where only losses of later calls were asked for
+do
+  local good, bad = mx.array({3}, mx.int32), mx.array({64}, mx.int32)
+  local streams = {mx.new_stream(mx.default_device()), mx.new_stream(mx.default_device())}
+  local state
+  local function body(i)
+    state.a, state.n = state.a + 1, state.n + 1
+    state.b = state.b + mx.take(state.a, i, {axis = 0})
+    return mx.sum(state.a * state.p)
+  end
+  for _, compiled in ipairs{true, false} do
+    state = mx.nn.Sequential()
+    state.a, state.b, state.n, state.p = mx.zeros({64, 64}), mx.zeros({64, 64}), mx.array(0), mx.ones({64})
+    state:freeze()
+    state:unfreeze{keys = {"p"}}
+    mx.eval(state)
+    local step = compiled and mx.compile(body, {inputs = {state}, outputs = {state}}) or mx.nn.value_and_grad(state, body)
+    step(bad)
+    for k, s in ipairs(streams) do
+      local l
+      mx.stream(s, function() l = step(good) end)
+      if k == 1 then mx.eval(l) end
+    end
+    assert(not pcall(mx.eval, state), "no error")
+    mx.eval(state)
+    local a, b, n = mx.max(state.a):item(), mx.max(state.b):item(), state.n:item()
+    assert(a == 0 and b == 0 and n == 0, a .. " " .. b .. " " .. n)
+  end
+end
