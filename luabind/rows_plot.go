@@ -102,11 +102,25 @@ func (a *args) numbers(taken *lua51.Holding, i int, v lua.LValue) []float64 {
 		a.fail("%s has %d numbers, at most %d are drawn: take every n-th, or means", a.f.params[i].Name, n, mostPlotted)
 	}
 	a.take(taken, n, plottedBytes)
-	out, err := ops.ToSlice[float64](a.s.Context(), ops.AsType(x, tensor.Float64, a.Ctx))
+	out, err := ops.ToSlice[float64](a.s.Context(), ops.AsType(x, tensor.Float64, wide(a.Ctx)))
 	if err != nil {
 		a.s.raise(err)
 	}
 	return out
+}
+
+// wide is a context of the CPU, which has float64; c gives the rest, if it is not nil.
+func wide(c *tensor.Ctx) *tensor.Ctx {
+	s, err := tensor.DefaultStream(tensor.DeviceID{Kind: tensor.CPU})
+	if err != nil {
+		return c
+	}
+	d := tensor.Ctx{}
+	if c != nil {
+		d = *c
+	}
+	d.Stream = s
+	return &d
 }
 
 // lists are the lists of numbers in argument i: itself, the arrays or tables in a table, or a matrix's columns.

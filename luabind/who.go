@@ -116,7 +116,7 @@ func summary(ctx context.Context, x *tensor.Array) (string, error) {
 	if x.Size() == 0 || x.DType() == tensor.Complex64 {
 		return text, nil
 	}
-	values, err := ops.ToSlice[float64](ctx, ops.AsType(x, tensor.Float64))
+	values, err := ops.ToSlice[float64](ctx, ops.AsType(x, tensor.Float64, wide(nil)))
 	if err != nil {
 		return "", err
 	}

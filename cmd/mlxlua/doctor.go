@@ -11,11 +11,12 @@ import (
 
 	"github.com/mlxlua/mlxlua"
 	"github.com/mlxlua/mlxlua/luabind"
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// selfCheck is a script that runs a kernel as it always runs and as the interpreter runs it, and compares the bytes;
-// and compares functions with what mathematics says.
+// selfCheck is a script that runs a kernel as it always runs and as the interpreter runs it on the processor, and
+// compares the bytes; and compares functions with what mathematics says.
 const selfCheck = `
 local kernel = mx.fast.metal_kernel{name = "self_check", input_names = {"a"}, output_names = {"out"}, source = [==[
   uint i = thread_position_in_grid.x;
@@ -24,14 +25,14 @@ local kernel = mx.fast.metal_kernel{name = "self_check", input_names = {"a"}, ou
   out[i] = v;
 ]==]}
 local x = mx.random.normal({256}, {key = mx.random.key(7)})
-local function run()
-  local y = kernel{inputs = {x}, grid = {256, 1, 1}, threadgroup = {64, 1, 1}, output_shapes = {x},
+local function run(stream)
+  local y = kernel{inputs = {x}, stream = stream, grid = {256, 1, 1}, threadgroup = {64, 1, 1}, output_shapes = {x},
     output_dtypes = {mx.float32}}
   return y:view(mx.uint32):tolist()
 end
 local compiled = run()
 mx.metal.validate(true)
-local interpreted = run()
+local interpreted = run(mx.cpu)
 mx.metal.validate(false)
 for i = 1, 256 do
   if compiled[i] ~= interpreted[i] then
@@ -60,8 +61,13 @@ func (p *program) doctor() int {
 	}
 	info, memory := dev.Info(), dev.Memory()
 	line("device", "%v: %s", tensor.DefaultDevice(), info.Name)
-	line("kernels run as", "%s", kernelsRunAs(info.Name))
-	line("threads", "%d of %d processors", info.Threads, runtime.NumCPU())
+	if info.Host {
+		line("kernels run as", "%s", kernelsRunAs(info.Name))
+		line("threads", "%d of %d processors", info.Threads, runtime.NumCPU())
+	} else {
+		line("kernels run as", "%s, on %d multiprocessors", info.Version, info.Threads)
+		line("large products", "%s", productsBy(dev))
+	}
 	line("memory", "%s for arrays at most, of %s that the process may have", bytesText(memory.Limit),
 		bytesText(info.Memory))
 	if limit := debug.SetMemoryLimit(-1); limit < 1<<60 {
@@ -127,6 +133,16 @@ func kernelsRunAs(device string) string {
 		return how + ": there is no machine code for this system, so that it takes ten times as long and more"
 	}
 	return how + ": the processor lacks what it takes (AVX2 on amd64), or the system refuses executable pages"
+}
+
+// productsBy says what multiplies large matrices on a GPU.
+func productsBy(dev *metal.Device) string {
+	const n = 4096
+	m := metal.Matrix{Lead: n}
+	if dev.Offers(metal.MatMul{Element: metal.BFloat16, M: n, N: n, K: n, Batch: 1, A: m, B: m}) {
+		return "cublasLt"
+	}
+	return "kernels of mlxlua's own, which are slow: cublasLt is not installed"
 }
 
 // bytesText is a number of bytes with its unit.

@@ -75,6 +75,9 @@ type api interface {
 	Synchronize(event) error                    // the caller waits, without work for a processor
 	Between(first, last event) (float64, error) // milliseconds; both are timed and over
 
+	// Products opens the library of matrix products; it is nil, or an error, where there is none.
+	Products() (products, error)
+
 	// Close gives the card back. Nothing runs on it.
 	Close() error
 }

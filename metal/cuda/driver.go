@@ -16,14 +16,15 @@ const Version = "cuda-1"
 
 // Driver is a card as a metal.Driver.
 type Driver struct {
-	lib     api
-	info    metal.Info
-	sm      int
-	compile front.Compiler
-	move    transfers
-	aside   stream // for words that stop kernels: nothing else is before them
-	fixed   pinned // a page of zeros, and a word that is 1
-	helpers helpers
+	lib        api
+	info       metal.Info
+	sm         int
+	compile    front.Compiler
+	move       transfers
+	aside      stream // for words that stop kernels: nothing else is before them
+	fixed      pinned // a page of zeros, and a word that is 1
+	helpers    helpers
+	multiplier multiplier
 
 	lost atomic.Pointer[lostError]
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/drivertest"
 	"github.com/mlxlua/mlxlua/metal/ptx/machine"
 )
 
@@ -451,6 +453,32 @@ func (c *card) Between(first, last event) (float64, error) {
 	defer c.mu.Unlock()
 	err := c.begin("Between")
 	return c.events[last].at.Sub(c.events[first].at).Seconds() * 1000, err
+}
+
+// Products is the library of the suite.
+func (c *card) Products() (products, error) { return fakeProducts{c}, nil }
+
+type fakeProducts struct{ c *card }
+
+func (p fakeProducts) Offers(m metal.MatMul) bool { return drivertest.Products{}.Offers(m) }
+
+func (p fakeProducts) Multiply(s stream, m metal.MatMul, a, b, out, _ address, _ int64) error {
+	c := p.c
+	defer c.mu.Unlock()
+	if err := c.begin("Multiply"); err != nil {
+		return err
+	}
+	return c.put(s, func() error {
+		var all [3][]byte
+		for i, at := range []address{a, b, out} {
+			n := []int64{reach(m.A, m.M, m.K, m.Batch), reach(m.B, m.K, m.N, m.Batch), int64(m.Batch * m.M * m.N)}[i]
+			var err error
+			if all[i], err = c.memoryAt(at, int(n)*m.Element.Size()); err != nil {
+				return err
+			}
+		}
+		return drivertest.Products{}.Call(m, all[:2], all[2:])
+	})
 }
 
 func (c *card) Close() error {

@@ -285,6 +285,8 @@ func (q *queue) prepare(j *job, k int, c *metal.Command) error {
 		return q.fills(j, k, c)
 	case metal.CmdGate:
 		return q.gates(j, k, c)
+	case metal.CmdCall:
+		return q.calls(j, k, c)
 	}
 	return fmt.Errorf("[cuda] command of kind %d", c.Kind)
 }

@@ -31,7 +31,8 @@ type queue struct {
 	stream stream
 	seen   uint64 // what the stream has waited for: see transfers.before
 	steps  []step
-	blocks []address // spare ones for chains
+	blocks []address   // spare ones for chains
+	work   *allocation // what products work in
 }
 
 // job is a command buffer: its tag, so that those of other queues that come after it find it.

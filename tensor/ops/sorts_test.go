@@ -155,7 +155,7 @@ func manyKeys(t *testing.T, d tensor.DType, n int) (x *array, order []float64) {
 			imag[i] = number()
 		}
 	}
-	x = ops.AsType(ops.FromSlice(flat, []int{n}), d)
+	x = ops.AsType(ops.FromSlice(flat, []int{n}), d, optest.Wide(t))
 	if d.IsComplex() {
 		// Not by arithmetic, which would mix the parts.
 		v := make([]complex64, n)
@@ -189,6 +189,9 @@ func TestSortKeys(t *testing.T) {
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range keyDTypes {
+		if !optest.Computes(t, d) {
+			continue
+		}
 		for _, n := range []int{100, 1500, 17000} {
 			x, want := manyKeys(t, d, n)
 			order := ops.ArgSort(x, new(0))

@@ -24,12 +24,13 @@ func Computes(t testing.TB, d tensor.DType) bool {
 	return d != tensor.Float64 || dev.Info().Float64
 }
 
-// Needs skips a test where the tests' device does not compute with a dtype.
-func Needs(t testing.TB, d tensor.DType) {
+// Wide is a context of the CPU, which computes with all dtypes.
+func Wide(t testing.TB) *tensor.Ctx {
 	t.Helper()
-	if !Computes(t, d) {
-		t.Skipf("%s has no %v", testdevice.Name(), d)
-	}
+	Open(t)
+	s, err := tensor.DefaultStream(tensor.DeviceID{Kind: tensor.CPU})
+	require.NoError(t, err)
+	return &tensor.Ctx{Stream: s}
 }
 
 // isFloat64 reports whether a case of golden data has float64.
