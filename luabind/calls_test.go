@@ -190,7 +190,7 @@ func callOutputs(s *State, code string) ([]*tensor.Array, error) {
 func elementTexts(x *tensor.Array) ([]string, error) {
 	d := x.DType()
 	if d.IsFloat() {
-		x = ops.AsType(x, tensor.Float64)
+		x = ops.AsType(x, tensor.Float64, wide(nil))
 	}
 	b, err := x.Bytes(context.Background())
 	if err != nil {

@@ -21,7 +21,7 @@ var executors = []string{"interp", "avx2", "avx512", "avx512bf16"}
 // onExecutor makes a device of its own, whose kernels the executor runs, the default one until the test ends. Where
 // this processor lacks a level of machine code the test is skipped.
 func onExecutor(t *testing.T, executor string) *metal.Device {
-	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(t, err)
 	dev, err := metal.NewDevice(soft.New(soft.Options{Executor: executor}), metal.DeviceOptions{})
 	require.NoError(t, err)

@@ -298,6 +298,7 @@ func (cb *CommandBuffer) outcome(r *Result) error {
 	if cb.dev.info.Skips {
 		cb.skipped(&r.Ran)
 	}
+	cb.trackAll(r.Ran)
 	if r.Ran != nil {
 		return cb.interrupted(r.Ran, midway, err, ErrSkipped)
 	}

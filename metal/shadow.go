@@ -41,6 +41,19 @@ func (r Range) Unwritten() (at, bytes int64, writer string) {
 	return at, bytes, writer
 }
 
+// trackAll notes what the commands of a command buffer that has ended have written, on devices whose drivers do not ask
+// for each one.
+func (cb *CommandBuffer) trackAll(ran []bool) {
+	if !cb.validate || cb.dev.info.TracksWrites {
+		return
+	}
+	for i := range cb.rec.cmds {
+		if ran == nil || ran[i] {
+			cb.track(i)
+		}
+	}
+}
+
 // track notes what a command is about to write. Drivers whose Info says so watch the bytes that kernels write; for
 // others a kernel writes all that is bound for it.
 func (cb *CommandBuffer) track(i int) {

@@ -14,6 +14,7 @@ type (
 	event    uintptr
 	program  uintptr // a loaded text
 	function uintptr // a kernel of one
+	graph    uintptr // launches that are given to a stream together
 )
 
 // pinned is memory of the host that stays where it is: copies between it and the card need no detour, and kernels may
@@ -58,7 +59,13 @@ type api interface {
 
 	NewStream() (stream, error)
 	EndStream(stream) error
-	Launch(s stream, f function, blocks [3]int, block, shared int, parameter []byte) error
+	Launch(s stream, l *kernelLaunch) error
+	// NewGraph makes a graph of launches, each of which begins when the one before has ended. Change has it launch
+	// something else in a place from then on.
+	NewGraph(all []kernelLaunch) (graph, error)
+	Change(g graph, i int, l *kernelLaunch) error
+	LaunchGraph(s stream, g graph) error
+	EndGraph(graph) error
 	CopyIn(s stream, to address, from []byte) error  // from pinned memory
 	CopyOut(s stream, to []byte, from address) error // to pinned memory
 	Copy(s stream, to, from address, n int64) error
@@ -80,6 +87,14 @@ type api interface {
 
 	// Close gives the card back. Nothing runs on it.
 	Close() error
+}
+
+// kernelLaunch is a launch of a kernel.
+type kernelLaunch struct {
+	f             function
+	blocks        [3]int
+	block, shared int
+	parameter     []byte
 }
 
 // callError is what a call of libcuda's failed with.

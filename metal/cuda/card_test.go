@@ -39,6 +39,7 @@ func TestCardFigures(t *testing.T) {
 	t.Log(d.Info().Name)
 	figureTexts(t, d)
 	figureSubmit(t, d)
+	figureStep(t, d)
 	figureStreams(t, d)
 }
 
@@ -128,6 +129,49 @@ func figureSubmit(t *testing.T, d *metal.Device) {
 	t.Logf("256 MiB: written at %.1f GB/s, read at %.1f", 0.268/write.Seconds(), 0.268/time.Since(begun).Seconds())
 }
 
+// figureStep: a recorded step of 200 kernels, on the memory of the last time and on other memory.
+func figureStep(t *testing.T, d *metal.Device) {
+	const n = 200
+	l, err := d.Library(bg, metal.Source{Label: "twice", Text: "#include <metal_stdlib>\n" + twiceText,
+		Options: metal.Options{Portable: true}})
+	require.NoError(t, err)
+	p, err := l.Pipeline("twice")
+	require.NoError(t, err)
+	size := metal.Size{X: 64, Y: 1, Z: 1}
+	step := &metal.Step{Slots: 1, Values: 1}
+	for range n {
+		step.Commands = append(step.Commands, metal.StepCommand{Kind: metal.CmdDispatch, Pipeline: p, Grid: size,
+			Threadgroup: size, Args: []metal.StepArg{{Slot: 0, N: 256, Value: -1}, {Slot: -1, Value: 0}}})
+	}
+	kept := d.KeepStep(step)
+	require.NotNil(t, kept)
+	defer kept.Drop()
+	x, err := d.AllocCopy(bg, make([]byte, 512), nil)
+	require.NoError(t, err)
+	defer x.Release()
+	for _, moves := range []int64{0, 1} {
+		var commit, all []time.Duration
+		for round := range int64(200) {
+			slot := metal.Range{Buf: x, Offset: 256 * (round & moves), Bytes: 256}
+			cb := d.NewCommandBuffer(0, "figures")
+			for range n {
+				dispatch(t, cb, p, 64, func(e *metal.Encoder) {
+					e.SetBufferRange(0, slot)
+					e.SetBytes(1, []byte{3, 0, 0, 0})
+				})
+			}
+			cb.Encoder().Replayed(kept, 0, []metal.Range{slot}, [][]byte{{3, 0, 0, 0}})
+			begun := time.Now()
+			require.NoError(t, cb.Commit())
+			commit = append(commit, time.Since(begun))
+			require.NoError(t, cb.Wait(bg))
+			all = append(all, time.Since(begun))
+		}
+		t.Logf("a step of %d kernels, other memory %v: submitting %v, done after %v", n, moves == 1, median(commit),
+			median(all))
+	}
+}
+
 // figureStreams: bytes a second of kernels on 1 GiB, beside the card's own copy.
 func figureStreams(t *testing.T, d *metal.Device) {
 	const n = 1 << 28 // floats
@@ -205,4 +249,92 @@ kernel void gelu_vec(device const float4* a, device const float4* b, device cons
 			})
 		}
 	}
+}
+
+// TestCardMemory: more than the card has is an error with figures, after which there is memory again.
+func TestCardMemory(t *testing.T) {
+	d := openCard(t)
+	defer func() { require.NoError(t, d.Close()) }()
+	var held []metal.Memory
+	for {
+		m, err := d.Alloc(4 << 30)
+		if err != nil {
+			require.ErrorContains(t, err, "[alloc] 4294967296 bytes: the card has ")
+			t.Log(err)
+			break
+		}
+		held = append(held, m)
+		require.Less(t, len(held), 1000)
+	}
+	d.Free(held[0])
+	m, err := d.Alloc(4 << 30)
+	require.NoError(t, err)
+	b := make([]byte, 1000)
+	require.NoError(t, d.Read(b, m, 1<<30))
+	require.Equal(t, make([]byte, 1000), b)
+	for _, m := range append(held[1:], m) {
+		d.Free(m)
+	}
+}
+
+// TestCardStops: how long an endless kernel on the whole card takes to end when it is stopped.
+func TestCardStops(t *testing.T) {
+	d, err := metal.NewDevice(openCard(t), metal.DeviceOptions{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Close()) }()
+	p := pipeline(t, d, "endless", `kernel void endless(device uint* x, uint i [[thread_position_in_grid]]) {
+  uint v = 2 * x[i];
+  while (v != 7) v = 6 * v + 2;
+  x[i] = v;
+}`)
+	x, err := d.AllocCopy(bg, make([]byte, 4<<20), nil)
+	require.NoError(t, err)
+	var took []time.Duration
+	for range 5 {
+		cb := d.NewCommandBuffer(0, "endless")
+		dispatch(t, cb, p, 1<<20, func(e *metal.Encoder) { e.SetBuffer(0, x, 0) })
+		require.NoError(t, cb.Commit())
+		time.Sleep(10 * time.Millisecond)
+		begun := time.Now()
+		cb.Cancel(nil)
+		require.Error(t, cb.Wait(bg))
+		took = append(took, time.Since(begun))
+	}
+	t.Logf("stopped after %v", median(took))
+	x.Release()
+}
+
+// TestCardsArePeers: what one card has written the other one reads.
+func TestCardsArePeers(t *testing.T) {
+	second, err := Open(1)
+	if err != nil {
+		t.Skip(err)
+	}
+	devs := make([]*metal.Device, 2)
+	for i, drv := range []*Driver{openCard(t), second} {
+		devs[i], err = metal.NewDevice(drv, metal.DeviceOptions{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, devs[i].Close()) }()
+	}
+	const n = 1 << 30
+	x, err := devs[0].Alloc(bg, n)
+	require.NoError(t, err)
+	y, err := devs[1].Alloc(bg, n)
+	require.NoError(t, err)
+	cb := devs[0].NewCommandBuffer(0, "fill")
+	require.NoError(t, cb.Encoder().Fill(x.All(), []byte{1, 2, 3, 4}))
+	require.NoError(t, cb.Commit())
+	require.NoError(t, cb.Wait(bg))
+	var took []time.Duration
+	for range 5 {
+		begun := time.Now()
+		require.NoError(t, y.CopyFrom(0, x.All()))
+		took = append(took, time.Since(begun))
+	}
+	got := make([]byte, 8)
+	require.NoError(t, y.ReadBytes(got, n-8))
+	require.Equal(t, []byte{1, 2, 3, 4, 1, 2, 3, 4}, got)
+	t.Logf("1 GiB from card to card: %.0f GB/s", n/1e9/median(took).Seconds())
+	x.Release()
+	y.Release()
 }

@@ -251,3 +251,89 @@ type oldCard struct{ *card }
 func (oldCard) Properties() properties {
 	return properties{name: "an old card", sm: 61, memory: 1 << 30}
 }
+
+// TestValidated: under validation what kernels have written counts as written, though the driver does not ask.
+func TestValidated(t *testing.T) {
+	d, err := metal.NewDevice(newFake(t, newCard()), metal.DeviceOptions{Validate: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Close()) }()
+	p := pipeline(t, d, "twice", twiceText)
+	x, err := d.Alloc(bg, 256)
+	require.NoError(t, err)
+	x.TrackWrites()
+	at, n, _ := x.All().Unwritten()
+	require.Equal(t, []int64{0, 256}, []int64{at, n})
+	cb := d.NewCommandBuffer(0, "test")
+	dispatch(t, cb, p, 64, func(e *metal.Encoder) {
+		e.SetBuffer(0, x, 0)
+		e.SetBytes(1, []byte{2, 0, 0, 0})
+	})
+	require.NoError(t, cb.Commit())
+	require.NoError(t, cb.Wait(bg))
+	at, _, _ = x.All().Unwritten()
+	require.Equal(t, int64(-1), at)
+	x.Release()
+}
+
+// TestSteps: a recorded step is one launch of a graph, whose places are told only what has changed; what faults in it
+// is told for its command, and a fill and a copy are in it.
+func TestSteps(t *testing.T) {
+	c := newCard()
+	drv := newFake(t, c)
+	d, err := metal.NewDevice(drv, metal.DeviceOptions{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Close()) }()
+	l, err := d.Library(bg, metal.Source{Label: "at", Options: metal.Options{Portable: true},
+		Text: "kernel void at(device uint* x, constant uint& i) { x[i] = x[i] * 2 + 1; }"})
+	require.NoError(t, err)
+	p, err := l.Pipeline("at")
+	require.NoError(t, err)
+	one := metal.Size{X: 1, Y: 1, Z: 1}
+	kernel := metal.StepCommand{Kind: metal.CmdDispatch, Pipeline: p, Grid: one, Threadgroup: one,
+		Args: []metal.StepArg{{Slot: 0, N: 16, Value: -1}, {Slot: -1, Value: 0}}}
+	step := &metal.Step{Slots: 2, Values: 1, Commands: []metal.StepCommand{
+		{Kind: metal.CmdFill, Pattern: []byte{3, 0, 0, 0}, Args: []metal.StepArg{{Slot: 0, N: 16, Value: -1}}, Writes: 1},
+		kernel, kernel, kernel,
+		{Kind: metal.CmdCopy, Args: []metal.StepArg{{Slot: 1, N: 16, Value: -1}, {Slot: 0, N: 16, Value: -1}}, Writes: 1},
+	}}
+	kept := d.KeepStep(step)
+	require.NotNil(t, kept)
+	defer kept.Drop()
+	var bufs [2]*metal.Buffer
+	for i := range bufs {
+		bufs[i], err = d.AllocCopy(bg, make([]byte, 32), nil)
+		require.NoError(t, err)
+		defer bufs[i].Release()
+	}
+	for round, at := range []uint32{0, 0, 3, 77, 1} {
+		slots := []metal.Range{{Buf: bufs[0], Offset: int64(round % 2 * 16), Bytes: 16}, {Buf: bufs[1], Bytes: 16}}
+		cb := d.NewCommandBuffer(0, "step")
+		e := cb.Encoder()
+		require.NoError(t, e.Fill(slots[0], []byte{3, 0, 0, 0}))
+		for range 3 {
+			e.SetPipeline(p)
+			e.SetBufferRange(0, slots[0])
+			e.SetBytes(1, word(at))
+			require.NoError(t, e.Dispatch(one, one))
+		}
+		require.NoError(t, e.Copy(slots[1], slots[0]))
+		e.Replayed(kept, 0, slots, [][]byte{word(at)})
+		graphs, launches := c.graphLaunches, c.launches
+		require.NoError(t, cb.Commit())
+		err := cb.Wait(bg)
+		require.Equal(t, []int{1, 0}, []int{c.graphLaunches - graphs, c.launches - launches}, "round %d", round)
+		want := []byte{3, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0}
+		if at < 4 {
+			require.NoError(t, err)
+			want[4*at] = 31
+		} else {
+			var one *metal.CommandError
+			require.ErrorAs(t, err, &one)
+			require.Equal(t, 2, one.Index, "behind a barrier")
+			require.ErrorContains(t, err, "[at] read of x[77] is out of range: x has 4 elements")
+		}
+		got := make([]byte, 16)
+		require.NoError(t, bufs[1].ReadBytes(got, 0))
+		require.Equal(t, want, got, "round %d", round)
+	}
+}

@@ -33,9 +33,12 @@ type card struct {
 	events   map[event]*fakeEvent
 	failure  error // of all calls from now on
 	launches int
-	loads    int
-	slow     bool // each thing takes a little time
-	r        *rand.Rand
+	graphs   map[graph][]kernelLaunch
+
+	graphLaunches int
+	loads         int
+	slow          bool // each thing takes a little time
+	r             *rand.Rand
 }
 
 type piece struct {
@@ -64,7 +67,8 @@ var _ api = (*card)(nil)
 func newCard() *card {
 	c := &card{memory: 1 << 30, next: 0x7f0000000000, programs: map[program]*fakeProgram{},
 		kernels: map[function]*fakeProgram{}, streams: map[stream]*fakeStream{}, events: map[event]*fakeEvent{},
-		r: rand.New(rand.NewPCG(1, 2))}
+		graphs: map[graph][]kernelLaunch{},
+		r:      rand.New(rand.NewPCG(1, 2))}
 	c.changed = sync.NewCond(&c.mu)
 	return c
 }
@@ -357,13 +361,18 @@ func (c *card) Fill32(s stream, to address, words int64, v uint32) error {
 	})
 }
 
-func (c *card) Launch(s stream, f function, blocks [3]int, block, shared int, parameter []byte) error {
+func (c *card) Launch(s stream, l *kernelLaunch) error {
 	defer c.mu.Unlock()
 	if err := c.begin("Launch"); err != nil {
 		return err
 	}
 	c.launches++
-	x, parameter := c.kernels[f], slices.Clone(parameter)
+	return c.launch(s, *l)
+}
+
+// launch puts a launch on a stream.
+func (c *card) launch(s stream, l kernelLaunch) error {
+	x, parameter := c.kernels[l.f], slices.Clone(l.parameter)
 	if x == nil {
 		return &callError{"cuLaunchKernel", 400, "invalid resource handle"}
 	}
@@ -373,7 +382,7 @@ func (c *card) Launch(s stream, f function, blocks [3]int, block, shared int, pa
 			m, _ = machine.New(x.text)
 		}
 		defer x.pool.Put(m)
-		err := m.Run(machine.Launch{Args: parameter, Blocks: blocks, Block: block, Shared: shared, Memory: c.bytesAt,
+		err := m.Run(machine.Launch{Args: parameter, Blocks: l.blocks, Block: l.block, Shared: l.shared, Memory: c.bytesAt,
 			Rest: func() error { // others may do something meanwhile
 				c.mu.Unlock()
 				runtime.Gosched()
@@ -385,6 +394,48 @@ func (c *card) Launch(s stream, f function, blocks [3]int, block, shared int, pa
 		}
 		return nil
 	})
+}
+
+func (c *card) NewGraph(all []kernelLaunch) (graph, error) {
+	defer c.mu.Unlock()
+	err := c.begin("NewGraph")
+	c.next++
+	g := make([]kernelLaunch, len(all))
+	for i, l := range all {
+		l.parameter = slices.Clone(l.parameter)
+		g[i] = l
+	}
+	c.graphs[graph(c.next)] = g
+	return graph(c.next), err
+}
+
+func (c *card) Change(g graph, i int, l *kernelLaunch) error {
+	defer c.mu.Unlock()
+	err := c.begin("Change")
+	c.graphs[g][i] = *l
+	c.graphs[g][i].parameter = slices.Clone(l.parameter)
+	return err
+}
+
+func (c *card) LaunchGraph(s stream, g graph) error {
+	defer c.mu.Unlock()
+	if err := c.begin("LaunchGraph"); err != nil {
+		return err
+	}
+	c.graphLaunches++
+	for _, l := range c.graphs[g] {
+		if err := c.launch(s, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *card) EndGraph(g graph) error {
+	defer c.mu.Unlock()
+	err := c.begin("EndGraph")
+	delete(c.graphs, g)
+	return err
 }
 
 func (c *card) NewEvent(bool) (event, error) {

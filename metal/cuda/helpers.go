@@ -96,8 +96,10 @@ func (q *queue) help(j *job, k int, c *metal.Command, name string, threads int64
 
 func word(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 
-// mayBeSkipped reports whether a command is not always to run, so that it must be a kernel.
-func (j *job) mayBeSkipped(c *metal.Command) bool { return j.chain != nil || c.Unless.Buf != nil }
+// mustBeKernel reports whether a command has to be a kernel: it is not always to run, or is in a graph of kernels.
+func (j *job) mustBeKernel(k int, c *metal.Command) bool {
+	return j.chain != nil || c.Unless.Buf != nil || j.partOf(k) != nil
+}
 
 // mostAtOnce is how many threads of a helper there are at once, a multiple of all periods in use.
 const mostAtOnce = 1 << 30
@@ -110,7 +112,7 @@ func (q *queue) copies(j *job, k int, c *metal.Command) error {
 		return err
 	}
 	to, from, n := addressOf(c.Dst), addressOf(c.Src), min(c.Src.Bytes, c.Dst.Bytes)
-	if !j.mayBeSkipped(c) {
+	if !j.mustBeKernel(k, c) {
 		q.steps = append(q.steps, step{command: k, do: func(s stream) error { return q.d.lib.Copy(s, to, from, n) }})
 		return nil
 	}
@@ -142,11 +144,11 @@ func (q *queue) fills(j *job, k int, c *metal.Command) error {
 	}
 	lib := q.d.lib
 	switch {
-	case one && !j.mayBeSkipped(c):
+	case one && !j.mustBeKernel(k, c):
 		v := p[0]
 		q.steps = append(q.steps, step{command: k, do: func(s stream) error { return lib.Fill8(s, to, n, v) }})
 		return nil
-	case len(p) == wordBytes && (to|uint64(n))%wordBytes == 0 && !j.mayBeSkipped(c):
+	case len(p) == wordBytes && (to|uint64(n))%wordBytes == 0 && !j.mustBeKernel(k, c):
 		v := binary.LittleEndian.Uint32(p)
 		q.steps = append(q.steps, step{command: k, do: func(s stream) error { return lib.Fill32(s, to, n/wordBytes, v) }})
 		return nil

@@ -27,13 +27,9 @@ type slot struct {
 
 // step is something to be done on the stream.
 type step struct {
-	command   int
-	entry     *entry // a launch
-	blocks    [3]int
-	block     int
-	shared    int
-	parameter []byte
-	do        func(s stream) error // or something else
+	command int
+	launch  kernelLaunch
+	do      func(s stream) error // something else; nil: it is a launch
 }
 
 // issue puts a job on the stream.
@@ -88,6 +84,9 @@ func (q *queue) put(j *job) (err error) {
 		q.enter(j, c)
 	}
 	j.slot = s
+	if err := q.parts(j); err != nil {
+		return err
+	}
 	if s.timed = j.cb.Measures(); s.timed {
 		for len(s.times) <= len(cmds) {
 			e, err := d.lib.NewEvent(true)
@@ -112,6 +111,7 @@ func (q *queue) put(j *job) (err error) {
 			}
 		}
 	}
+	q.cutParts(j)
 	if s.used > 0 {
 		if err := d.lib.CopyIn(q.stream, s.bytes.address, s.staging.bytes[:s.used]); err != nil {
 			return err
@@ -134,7 +134,17 @@ func (q *queue) perform(j *job, cmds []metal.Command) error {
 		}
 		return nil
 	}
-	for i := range q.steps {
+	for i := 0; i < len(q.steps); i++ {
+		if p := j.partOf(q.steps[i].command); p != nil && p.at == i {
+			done, err := q.launchPart(p, q.steps[i:i+p.steps])
+			if err != nil {
+				return err
+			}
+			if done {
+				i += p.steps - 1
+				continue
+			}
+		}
 		x := &q.steps[i]
 		if err := mark(x.command); err != nil {
 			return err
@@ -143,7 +153,7 @@ func (q *queue) perform(j *job, cmds []metal.Command) error {
 		if x.do != nil {
 			err = x.do(q.stream)
 		} else {
-			err = d.lib.Launch(q.stream, x.entry.f, x.blocks, x.block, x.shared, x.parameter)
+			err = d.lib.Launch(q.stream, &x.launch)
 		}
 		if err != nil {
 			if isFinal(err) {
@@ -295,6 +305,10 @@ func (q *queue) prepare(j *job, k int, c *metal.Command) error {
 func (q *queue) words(j *job, k int, c *metal.Command, a *ptx.Arguments) {
 	a.Control = j.slot.records.address + address(ptx.ControlBytes*k)
 	a.Notice = j.slot.notice.address
+	if p := j.partOf(k); p != nil {
+		a.Control = p.x.records.address + address(ptx.ControlBytes*(k-p.First))
+		a.Notice = p.x.notice.address
+	}
 	if c.Unless.Buf != nil && c.Kind != metal.CmdGate {
 		a.Skips[1] = addressOf(c.Unless)
 	}
@@ -382,9 +396,9 @@ func (q *queue) launches(k int, x *kernel, e *entry, a *ptx.Arguments) error {
 				if err != nil {
 					return err
 				}
-				s := step{command: k, entry: e, block: block, shared: shared, parameter: b}
+				s := step{command: k, launch: kernelLaunch{f: e.f, block: block, shared: shared, parameter: b}}
 				for i := range 3 {
-					s.blocks[i] = min(mostBlocks[i], groups[i]-a.Origin[i])
+					s.launch.blocks[i] = min(mostBlocks[i], groups[i]-a.Origin[i])
 				}
 				q.steps = append(q.steps, s)
 			}
@@ -421,23 +435,18 @@ func (j *job) read(cmds []metal.Command, r *metal.Result) error {
 	}
 	defer d.lib.Leave()
 	r.Failed = j.failed
-	told := binary.LittleEndian.Uint32(s.notice.bytes) != 0
-	if told {
-		binary.LittleEndian.PutUint32(s.notice.bytes, 0)
-		records := make([]byte, ptx.ControlBytes*len(cmds))
-		if err := d.move.read(records, s.records.address); err != nil {
-			return err
-		}
-		for k := range cmds {
-			if f, ok := ptx.FaultIn(records[ptx.ControlBytes*k:]); ok {
-				r.Failed = append(r.Failed, &metal.CommandError{Index: k, Err: faultOf(j.cb, &cmds[k], f)})
-			}
-		}
-		slices.SortStableFunc(r.Failed, func(a, b *metal.CommandError) int { return a.Index - b.Index })
-		if err := d.move.fill(s.records.address, s.records.bytes, 0); err != nil {
-			return err
-		}
+	told, err := j.faults(r, s.notice, s.records, 0, len(cmds))
+	if err != nil {
+		return err
 	}
+	for i := range j.parts {
+		p := &j.parts[i]
+		if _, err := j.faults(r, p.x.notice, p.x.records, p.First, p.Last); err != nil {
+			return err
+		}
+		p.form.give(p.x)
+	}
+	slices.SortStableFunc(r.Failed, func(a, b *metal.CommandError) int { return a.Index - b.Index })
 	if j.chain != nil {
 		ran, midway, err := d.ran(j, told)
 		if err != nil {
@@ -461,6 +470,27 @@ func (j *job) read(cmds []metal.Command, r *metal.Result) error {
 		}
 	}
 	return nil
+}
+
+// faults reads the faults of commands from first up to last, whose control blocks lie one behind another, if the notice
+// says that there is something to be read. What was told is forgotten then.
+func (j *job) faults(r *metal.Result, notice pinned, records *allocation, first, last int) (told bool, err error) {
+	if binary.LittleEndian.Uint32(notice.bytes) == 0 {
+		return false, nil
+	}
+	d := j.q.d
+	binary.LittleEndian.PutUint32(notice.bytes, 0)
+	b := make([]byte, ptx.ControlBytes*(last-first))
+	if err := d.move.read(b, records.address); err != nil {
+		return true, err
+	}
+	cmds := j.cb.Commands()
+	for k := first; k < last; k++ {
+		if f, ok := ptx.FaultIn(b[ptx.ControlBytes*(k-first):]); ok {
+			r.Failed = append(r.Failed, &metal.CommandError{Index: k, Err: faultOf(j.cb, &cmds[k], f)})
+		}
+	}
+	return true, d.move.fill(records.address, records.bytes, 0)
 }
 
 // faultOf is what a command's kernel did wrong.

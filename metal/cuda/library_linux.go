@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -60,6 +61,13 @@ const (
 	fnModuleGetFunction
 	fnFuncSetAttribute
 	fnLaunchKernel
+	fnGraphCreate
+	fnGraphAddKernelNode
+	fnGraphInstantiate
+	fnGraphSetParams
+	fnGraphLaunch
+	fnGraphExecDestroy
+	fnGraphDestroy
 	fnGetErrorString
 	numFunctions
 )
@@ -71,7 +79,9 @@ var functionNames = [numFunctions]string{
 	"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async",
 	"cuMemsetD32Async", "cuStreamCreate", "cuStreamDestroy_v2", "cuStreamWaitEvent", "cuEventCreate", "cuEventDestroy_v2",
 	"cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime", "cuModuleLoadDataEx", "cuModuleUnload",
-	"cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel", "cuGetErrorString",
+	"cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel", "cuGraphCreate", "cuGraphAddKernelNode",
+	"cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams", "cuGraphLaunch", "cuGraphExecDestroy",
+	"cuGraphDestroy", "cuGetErrorString",
 }
 
 // sonames are what NVIDIA's driver calls its library. Others of the name libcuda.so may be stubs of a toolkit's.
@@ -154,6 +164,9 @@ type library struct {
 	device  int32
 	context uintptr
 	card    properties
+
+	mu     sync.Mutex
+	graphs map[graph]*launchGraph
 }
 
 var _ api = (*library)(nil)
@@ -288,26 +301,116 @@ func (l *library) NewStream() (s stream, err error) {
 // EndStream is cuStreamDestroy.
 func (l *library) EndStream(s stream) error { return do(fnStreamDestroy, uintptr(s)) }
 
-// launchWords is the argument block that says where a launch's parameter is.
+// launchWords is the argument block that says where a launch's parameter is, and that of a graph's launch.
 type launchWords struct {
 	extra [5]uintptr
 	size  uintptr
+	node  nodeParams
+}
+
+// nodeParams is CUDA_KERNEL_NODE_PARAMS, as it was first.
+type nodeParams struct {
+	f             function
+	blocks, block [3]uint32
+	shared        uint32
+	parameters    uintptr
+	extra         uintptr
 }
 
 var launchBlocks = sync.Pool{New: func() any { return &launchWords{} }}
 
-// Launch is cuLaunchKernel.
-func (l *library) Launch(s stream, f function, blocks [3]int, block, shared int, parameter []byte) error {
+// wordsOf fills an argument block, which is in use as long as the launch's parameter is.
+func wordsOf(l *kernelLaunch) *launchWords {
 	const parameterAt, parameterBytes = 1, 2
 	w := launchBlocks.Get().(*launchWords)
-	w.size = uintptr(len(parameter))
-	w.extra = [5]uintptr{parameterAt, uintptr(unsafe.Pointer(&parameter[0])), parameterBytes,
+	w.size = uintptr(len(l.parameter))
+	w.extra = [5]uintptr{parameterAt, uintptr(unsafe.Pointer(&l.parameter[0])), parameterBytes,
 		uintptr(unsafe.Pointer(&w.size)), 0}
-	err := do(fnLaunchKernel, uintptr(f), uintptr(blocks[0]), uintptr(blocks[1]), uintptr(blocks[2]), uintptr(block), 1, 1,
-		uintptr(shared), uintptr(s), 0, uintptr(unsafe.Pointer(&w.extra[0])))
-	runtime.KeepAlive(parameter)
+	w.node = nodeParams{f: l.f, blocks: [3]uint32{uint32(l.blocks[0]), uint32(l.blocks[1]), uint32(l.blocks[2])},
+		block: [3]uint32{uint32(l.block), 1, 1}, shared: uint32(l.shared), extra: uintptr(unsafe.Pointer(&w.extra[0]))}
+	return w
+}
+
+// Launch is cuLaunchKernel.
+func (l *library) Launch(s stream, x *kernelLaunch) error {
+	w := wordsOf(x)
+	err := do(fnLaunchKernel, uintptr(x.f), uintptr(x.blocks[0]), uintptr(x.blocks[1]), uintptr(x.blocks[2]),
+		uintptr(x.block), 1, 1, uintptr(x.shared), uintptr(s), 0, uintptr(unsafe.Pointer(&w.extra[0])))
+	runtime.KeepAlive(x)
 	launchBlocks.Put(w)
 	return err
+}
+
+// launchGraph is a graph that can be launched, and what it was made of, which names its places.
+type launchGraph struct {
+	exec, graph uintptr
+	nodes       []uintptr
+}
+
+// NewGraph is cuGraphInstantiate of kernel nodes in a row.
+func (l *library) NewGraph(all []kernelLaunch) (_ graph, err error) {
+	g := &launchGraph{nodes: make([]uintptr, len(all))}
+	if err := do(fnGraphCreate, uintptr(unsafe.Pointer(&g.graph)), 0); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, do(fnGraphDestroy, g.graph))
+		}
+	}()
+	for i := range all {
+		var before *uintptr
+		n := uintptr(0)
+		if i > 0 {
+			before, n = &g.nodes[i-1], 1
+		}
+		w := wordsOf(&all[i])
+		err := do(fnGraphAddKernelNode, uintptr(unsafe.Pointer(&g.nodes[i])), g.graph, uintptr(unsafe.Pointer(before)), n,
+			uintptr(unsafe.Pointer(&w.node)))
+		launchBlocks.Put(w)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := do(fnGraphInstantiate, uintptr(unsafe.Pointer(&g.exec)), g.graph, 0); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.graphs == nil {
+		l.graphs = map[graph]*launchGraph{}
+	}
+	l.graphs[graph(g.exec)] = g
+	return graph(g.exec), nil
+}
+
+func (l *library) graphOf(g graph) *launchGraph {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.graphs[g]
+}
+
+// Change is cuGraphExecKernelNodeSetParams.
+func (l *library) Change(g graph, i int, x *kernelLaunch) error {
+	w := wordsOf(x)
+	err := do(fnGraphSetParams, uintptr(g), l.graphOf(g).nodes[i], uintptr(unsafe.Pointer(&w.node)))
+	runtime.KeepAlive(x)
+	launchBlocks.Put(w)
+	return err
+}
+
+// LaunchGraph is cuGraphLaunch.
+func (l *library) LaunchGraph(s stream, g graph) error {
+	return do(fnGraphLaunch, uintptr(g), uintptr(s))
+}
+
+// EndGraph is cuGraphExecDestroy, and cuGraphDestroy.
+func (l *library) EndGraph(g graph) error {
+	x := l.graphOf(g)
+	l.mu.Lock()
+	delete(l.graphs, g)
+	l.mu.Unlock()
+	return errors.Join(do(fnGraphExecDestroy, x.exec), do(fnGraphDestroy, x.graph))
 }
 
 // CopyIn is cuMemcpyHtoDAsync.

@@ -55,6 +55,7 @@ type job struct {
 	chain  *chain // what it runs in may be stopped
 	base   uint32 // what its commands' tags begin behind
 	failed []*metal.CommandError
+	parts  []part // those that are graphs
 }
 
 // Submit puts a command buffer on its queue's stream, or has it wait for others.

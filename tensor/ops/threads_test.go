@@ -32,7 +32,7 @@ func onDriver(t *testing.T, d metal.Driver, f func(name string)) {
 	dev, err := metal.NewDevice(d, metal.DeviceOptions{})
 	require.NoError(t, err)
 	dev.SetValidate(false)
-	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(t, err)
 	tensor.SetDevice(dev)
 	defer func() {
@@ -226,7 +226,7 @@ func TestTurnedValidated(t *testing.T) {
 	optest.Open(t)
 	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{Validate: true})
 	require.NoError(t, err)
-	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(t, err)
 	tensor.SetDevice(dev)
 	defer func() {

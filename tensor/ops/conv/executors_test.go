@@ -24,7 +24,7 @@ func TestExecutorsDoNotMatter(t *testing.T) {
 	on := func(executor string) (all []uint64) {
 		dev, err := metal.NewDevice(soft.New(soft.Options{Executor: executor}), metal.DeviceOptions{})
 		require.NoError(t, err)
-		before, err := tensor.MetalDevice(tensor.DefaultDevice())
+		before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 		require.NoError(t, err)
 		tensor.SetDevice(dev)
 		defer func() {
