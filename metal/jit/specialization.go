@@ -156,7 +156,7 @@ func (f *specialization) ready() error {
 			f.kernel = opt.Run(from.kernel, opt.Launch{Words: from.words, Loads: from.loads, Facts: f.facts})
 		}
 		f.group = choose.Together(f.kernel, p.level.target())
-		f.wide = f.group < kir.Lanes && p.level.target().Masks() && choose.StraightOn(f.kernel) && !f.facts.Has(opt.By16)
+		f.wide = f.group < kir.Lanes && choose.StraightOn(f.kernel, p.level.target()) && !f.facts.Has(opt.By16)
 		f.words, f.loads = opt.FindWords(f.kernel)
 		p.bytes.Add(specializationBytes + f.kernel.Bytes())
 	})

@@ -16,10 +16,11 @@ var targets = [...]code.Target{AVX2: target(AVX2), AVX512: target(AVX512), AVX51
 
 // target makes the description of a level's processors.
 func target(l Level) code.Target {
-	t := code.Target{Name: l.String(), VecBytes: 32, Registers: 13, X87: true, MXCSR: true, SignBlends: true,
-		PairDots: l >= AVX512BF16, Finish: finish(l)}
+	t := code.Target{Name: l.String(), VecBytes: 32, Group: 8, Registers: 13, FromMemory: true, X87: true,
+		MXCSR: true, SignBlends: true, PairDots: l >= AVX512BF16, Finish: finish(l)}
 	if l >= AVX512 {
-		t.VecBytes, t.Registers = 64, 29
+		t.VecBytes, t.Group, t.Registers = 64, 16, 29
+		t.Straight = 160 // of two parts each, and what they need from the first to the last fits the registers
 	}
 	return t
 }

@@ -92,7 +92,10 @@ func (l *writer) addTo(d, n code.R, off int64) {
 
 // base makes one register of base and index of a memory operand.
 func (l *writer) base(m code.Mem) code.R {
-	shift := uint32(bits.TrailingZeros8(max(m.Scale, 1)))
+	shift, t := uint32(bits.TrailingZeros8(max(m.Scale, 1))), tempAt
+	if m.Base.Virtual() || m.Index.Virtual() && m.Index.Class() == code.GPR { // a value that may be wanted again
+		t = l.f.NewReg(code.GPR)
+	}
 	switch {
 	case m.Const != 0:
 		l.put(inst{op: adrPool, d: tempAt, konst: m.Const})
@@ -100,11 +103,11 @@ func (l *writer) base(m code.Mem) code.R {
 	case m.Index == 0 || m.Index.Class() == code.Vec:
 		return l.g(m.Base)
 	case m.Base == 0:
-		l.op2i(addG, tempAt, zero, l.g(m.Index), sf|shift<<10)
+		l.op2i(addG, t, zero, l.g(m.Index), sf|shift<<10)
 	default:
-		l.op2i(addG, tempAt, l.g(m.Base), l.g(m.Index), sf|shift<<10)
+		l.op2i(addG, t, l.g(m.Base), l.g(m.Index), sf|shift<<10)
 	}
-	return tempAt
+	return t
 }
 
 // address puts a memory operand's address plus off into d.
@@ -119,8 +122,8 @@ func (l *writer) address(d code.R, m code.Mem, off int64) {
 
 // plain returns a register with a memory operand's address: its base, or tempAt.
 func (l *writer) plain(m code.Mem) code.R {
-	if m.Const == 0 && m.Index == 0 && m.Disp == 0 {
-		return l.g(m.Base)
+	if m.Const == 0 && m.Disp == 0 {
+		return l.base(m)
 	}
 	l.address(tempAt, m, 0)
 	return tempAt
@@ -176,8 +179,12 @@ func (l *writer) vec(one, pair opcode, lo, hi code.R, m code.Mem) {
 	default:
 		b, disp := l.base(m), int64(m.Disp)
 		if disp%16 != 0 || disp < -1024 || disp > 1008 {
-			l.addTo(tempAt, b, disp)
-			b, disp = tempAt, 0
+			t := tempAt
+			if b.Virtual() {
+				t = l.f.NewReg(code.GPR)
+			}
+			l.addTo(t, b, disp)
+			b, disp = t, 0
 		}
 		l.put(inst{op: pair, d: lo, a: hi, n: b, imm: uint32(disp/16&0x7f) << 15})
 	}

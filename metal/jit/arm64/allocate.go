@@ -26,12 +26,15 @@ type program struct {
 	spare []inst
 	vecs  int
 	uses  []int32
+	defs  []uint8 // by virtual register: how often it is written, 2 for more
 	asm   assembler
 	far   bool               // the code is so long that it takes two instructions to name a place in it
 	ops   []regalloc.Operand // of the instruction being shown
 	frame code.R
-	res   *regalloc.Result
-	err   error
+	// steady is where in the block nothing is written while code runs.
+	steady [2]int32
+	res    *regalloc.Result
+	err    error
 }
 
 // index numbers virtual registers from 0 over both classes.
@@ -114,7 +117,25 @@ func (p *program) Inst(k int, in *regalloc.Inst) {
 	flags := specs[i.op].flags
 	in.Copy = len(in.Ops) == 2 && flags&copies != 0
 	in.Hint = in.Copy
-	in.Remat = len(in.Ops) == 1 && flags&made != 0 && i.d.Virtual()
+	in.Remat = len(in.Ops) == 1 && p.constant(i) && i.d.Virtual()
+}
+
+// constant reports whether an instruction makes the same wherever it stands: of constants, or of words of the block
+// that stay as they are.
+func (p *program) constant(i *inst) bool {
+	size := int32(8)
+	switch {
+	case specs[i.op].flags&made != 0:
+		return true
+	case i.n != block || i.m != 0 || i.imm>>24&1 == 0:
+		return false
+	case i.op == ldrW:
+		size = 4
+	case i.op != ldrX:
+		return false
+	}
+	at := int32(i.imm>>10&0xfff) * size
+	return at >= p.steady[0] && at < p.steady[1]
 }
 
 var allocators = sync.Pool{New: func() any { return new(regalloc.Allocator) }}
@@ -144,7 +165,7 @@ func (p *program) rewrite(out []inst, i inst) []inst {
 		return p.safepoint(out, &i)
 	case i.op <= loadLive:
 		return append(out, i)
-	case specs[i.op].flags&made != 0 && i.d.Virtual() && p.res.Reg[p.index(i.d)] < 0 && p.res.Remat[p.index(i.d)] >= 0:
+	case i.d.Virtual() && p.constant(&i) && p.res.Reg[p.index(i.d)] < 0 && p.res.Remat[p.index(i.d)] >= 0:
 		return out // made where it is needed
 	}
 	spilled := false

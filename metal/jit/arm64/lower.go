@@ -26,6 +26,7 @@ var (
 	fixed = map[code.R]code.R{code.RAX: x(0), code.RCX: x(1), code.RDX: x(2), code.RSI: x(3), code.RDI: x(4),
 		code.R10: x(5), code.R11: x(6), code.RBX: x(19), code.RBP: x(20)}
 	zero                   = x(31)
+	block                  = x(20)
 	tempAt                 = x(7) // addresses
 	temp1, temp2, temp3    = x(8), x(9), x(13)
 	vec1, vec2             = v(24), v(25)

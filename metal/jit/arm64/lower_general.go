@@ -339,9 +339,13 @@ func (l *lowerer) compare() {
 		return
 	}
 	var a, b code.R
-	if i.A != 0 {
+	switch {
+	case i.A != 0:
 		a = l.g(i.A)
-	} else {
+	case i.Mem.Base == code.RBP && i.W == 8: // as above
+		a = l.f.NewReg(code.GPR)
+		l.load(a, i.Mem, 0, i.W)
+	default:
 		l.load(temp1, i.Mem, 0, i.W)
 		a = temp1
 	}
@@ -349,8 +353,11 @@ func (l *lowerer) compare() {
 	case i.B != 0:
 		b = l.g(i.B)
 	case i.A != 0 && i.Mem.Valid():
-		l.load(temp2, i.Mem, 0, i.W)
 		b = temp2
+		if i.A.Virtual() { // a value that may be wanted again
+			b = l.f.NewReg(code.GPR)
+		}
+		l.load(b, i.Mem, 0, i.W)
 	}
 	if i.Op == code.Test {
 		switch {

@@ -12,7 +12,8 @@ import (
 const vecBytes = 32
 
 // Target is the processor.
-var Target = &code.Target{Name: "NEON", VecBytes: vecBytes, Registers: 12, Extras: true, Finish: finish}
+var Target = &code.Target{Name: "NEON", VecBytes: vecBytes, Group: 16, Straight: 24, Registers: 12, Extras: true,
+	Finish: finish}
 
 var programs = sync.Pool{New: func() any { return new(program) }}
 
@@ -24,11 +25,13 @@ func finish(f *code.Func, o code.Placing) (c code.Code, end int, err error) {
 		programs.Put(p)
 	}()
 	code.Tidy(f, vecBytes)
-	p.f = f
+	p.f, p.steady = f, o.Steady
 	if p.insts, p.vecs, err = lower(f, p.insts); err != nil {
 		return c, 0, err
 	}
+	p.number()
 	p.tidy()
+	p.hoist()
 	if end, err = p.allocate(o); err != nil {
 		return c, 0, err
 	}

@@ -82,7 +82,7 @@ const (
 // Offsets in a frame. The Thread regions begin at FrameBody, and the spill slots follow them.
 const (
 	FrameResume    = 0  // where the group goes on in the next phase
-	FrameMask      = 8  // uint32: its lanes that exist
+	FrameMask      = 8  // uint32: its lanes that exist; not in code for groups of which all exist
 	FrameIndex     = 16 // uint32: its number in the threadgroup
 	FramePositions = 24 // address of its lanes' positions
 	FrameYield     = 32 // where the group goes on if it has given up its turn, else 0

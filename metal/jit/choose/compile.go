@@ -58,7 +58,8 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	c, end, err := o.Target.Finish(f, code.Placing{Frame: regFrame, Slots: lay.Spills, Coarse: o.CoarseLives})
+	c, end, err := o.Target.Finish(f, code.Placing{Frame: regFrame, Slots: lay.Spills, Coarse: o.CoarseLives,
+		Steady: [2]int32{int32(lay.Objects), int32(lay.Save)}})
 	switch {
 	case errors.Is(err, code.ErrTooLong):
 		return nil, &Unsupported{Kernel: k.Name, Op: kir.BlockOp, Why: err.Error()}

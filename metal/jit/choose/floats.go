@@ -91,6 +91,10 @@ func (x floats) fma(a [3]operand, big bool) code.R {
 	}
 	d := x.v.reg(code.Vec)
 	switch {
+	case c.k && !x.v.e.target.FromMemory:
+		x.v.loadTo(d, c.bits, big)
+		x.v.emit(code.Inst{Op: by(big, code.VFMAdd231PS, code.VFMAdd231PD), W: x.v.w, Dst: d, A: x.v.in(p, big),
+			B: x.v.in(q, big)})
 	case c.k && !p.k: // the constant from memory
 		r := x.v.in(q, big)
 		x.v.moveTo(d, p.r, 0)

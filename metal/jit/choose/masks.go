@@ -1,6 +1,8 @@
 package choose
 
 import (
+	"slices"
+
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -213,6 +215,19 @@ func (s masks) empty() []code.R {
 	for p := range m {
 		m[p] = s.e.reg(s.e.classOf(kir.Bool))
 		s.e.zeroReg(m[p])
+	}
+	return m
+}
+
+// full returns a mask of all lanes.
+func (s masks) full() []code.R {
+	if s.e.avx512() {
+		return s.fromBits(s.e.gload(4, 1<<s.e.group-1))
+	}
+	m, ones := make([]code.R, s.e.parts), s.e.table(slices.Repeat([]int32{-1}, s.e.per), 4)
+	for p := range m {
+		m[p] = s.e.reg(code.Vec)
+		s.e.emit(code.Inst{Op: code.VMovUPS, W: s.e.w, Dst: m[p], Mem: ones})
 	}
 	return m
 }

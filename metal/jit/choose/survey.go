@@ -15,18 +15,15 @@ func Together(k *kir.Kernel, t *code.Target) int {
 	case crosses || simd && (t.Registers > fewRegisters || carries(k) <= fewCarried):
 		return kir.Lanes
 	default:
-		return int(t.VecBytes) / 4
+		return t.Group
 	}
 }
 
-// fewSteps is how many instructions of two parts each, and what they need from the first to the last, fit the
-// registers.
-const fewSteps = 160
-
-// StraightOn reports whether a kernel is short and has no loops. What there is to do for each group of lanes, and
-// waiting for one result after the other, is then a good part of its time: the more lanes it is for the better.
-func StraightOn(k *kir.Kernel) bool {
-	straight := k.NumInstrs <= fewSteps
+// StraightOn reports whether a kernel is short for a processor and has no loops. What there is to do for each group of
+// lanes, and waiting for one result after the other, is then a good part of its time: the more lanes it is for the
+// better.
+func StraightOn(k *kir.Kernel, t *code.Target) bool {
+	straight := k.NumInstrs <= t.Straight
 	k.Body.Walk(func(i *kir.Instr) { straight = straight && i.Op != kir.Loop })
 	return straight
 }

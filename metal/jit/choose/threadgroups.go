@@ -96,6 +96,9 @@ func (s *entry) startGroup() {
 	s.e.emit(code.Inst{Op: code.Lea, W: 8, Dst: code.RDX,
 		Mem: code.Mem{Base: regBlock, Index: code.RDX, Scale: 1, Disp: int32(s.lay.Positions)}})
 	s.e.storeReg(8, inFrame(block.FramePositions), code.RDX)
+	if s.on.all {
+		return // nobody asks which lanes there are
+	}
 	s.e.emit(code.Inst{Op: code.Shl, W: 4, Dst: code.RAX, Imm: bits})
 	s.e.loadReg(4, code.RCX, inBlock(block.Threads))
 	s.e.emit(code.Inst{Op: code.Sub, W: 4, Dst: code.RCX, A: code.RAX})
@@ -109,9 +112,13 @@ func (s *entry) startGroup() {
 
 // body selects the kernel's body for the group of lanes in regFrame.
 func (s *entry) body() {
-	r := s.e.reg(code.GPR)
-	s.e.loadReg(4, r, inFrame(block.FrameMask))
-	s.on.exec = s.m.fromBits(r)
+	if s.on.all {
+		s.on.exec = s.m.full()
+	} else {
+		r := s.e.reg(code.GPR)
+		s.e.loadReg(4, r, inFrame(block.FrameMask))
+		s.on.exec = s.m.fromBits(r)
+	}
 	s.zeroRegions()
 	s.vars.create()
 	s.block(s.k.Body)

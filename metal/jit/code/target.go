@@ -11,7 +11,9 @@ type Target struct {
 	// all bits of a lane set or clear.
 	VecBytes uint8
 	PairDots bool // VDPBF16PS is there
-	X87      bool // the x87 is there, which computes remainders
+	// FromMemory: instructions take a source from memory in the time that they need anyway.
+	FromMemory bool
+	X87        bool // the x87 is there, which computes remainders
 	// MXCSR: it says whether denormal numbers are zeros, where a result is denormal that is so after it was rounded.
 	MXCSR bool
 	// SignBlends: a VBlendVPS or VBlendVPD looks at the sign of a lane of the mask only; else its other bits are like it.
@@ -20,6 +22,10 @@ type Target struct {
 	// VRange, VPLZCnt, VPopCnt, VPBroadcastG, VPSraQ and VPAbsQ, or convert to or from unsigned and 64-bit integers.
 	// Conversions to integers saturate, and make 0 of NaNs.
 	Extras bool
+	// Group is how many lanes run together where nothing asks for a SIMD-group: as many as fit a register of class Vec, or
+	// more if the registers hold what most kernels compute of so many. Straight is how many instructions a kernel without
+	// loops may have for whole SIMD-groups to run all the same, if that is quicker.
+	Group, Straight int
 	// Registers is how many registers of class Vec the allocator has, about.
 	Registers int
 	// Finish chooses registers for the instructions of f, which it may change, and makes bytes of them. end is where the
@@ -29,9 +35,10 @@ type Target struct {
 
 // Placing says where the registers of a Func that Finish does not choose are, and what it may use.
 type Placing struct {
-	Frame  R    // the register that points to the frame, aligned to 64 bytes
-	Slots  int  // offset in the frame from which on slots may be
-	Coarse bool // take values to live longer than they do from the start (regalloc.Allocator): for tests
+	Frame  R        // the register that points to the frame, aligned to 64 bytes
+	Slots  int      // offset in the frame from which on slots may be
+	Steady [2]int32 // offsets from RBP between which nothing is written while code runs
+	Coarse bool     // take values to live longer than they do from the start (regalloc.Allocator): for tests
 }
 
 // Masks reports whether there are registers of class Mask.
