@@ -33,15 +33,16 @@ type Options struct {
 	// Forget is told of each Key that no trace in the cache depends on any more, for what the caller keeps by key. It
 	// must not call the Function.
 	Forget func(key string)
-	// Place is the line that runs, asked when a dimension is read; for Explain.
+	// Place is the line that runs, asked when a dimension is read, and for warnings.
 	Place func() tensor.Place
-	// Warn, if there is one, is told once when call upon call was traced again: why the last one was, and what to write
-	// instead. It must not call the Function.
+	// Warn, if there is one, is told once when call upon call was traced again, or three times in all for one number that
+	// changes: why the last one was, and what to write instead. It must not call the Function.
 	Warn func(text string)
 	// InputName names an input of the call under way, and KeyChange says what differs in its Key from that of the last
-	// trace ("" if nobody knows); for Warn. Nil: inputs have numbers.
+	// trace ("" if nobody knows), and the name of the number that has changed, if it is one; for Warn. Nil: inputs have
+	// numbers.
 	InputName func(i int) string
-	KeyChange func() string
+	KeyChange func() (why, number string)
 	// Context bounds the evaluations that Check needs; nil: nothing does.
 	Context func() context.Context
 }
@@ -58,7 +59,8 @@ type Function struct {
 	traces   int
 	hits     int
 	evicted  int
-	again    int // traces since the last replay of an earlier one, but the first
+	again    int            // traces since the last replay of an earlier one, but the first
+	numbers  map[string]int // traces because of numbers that have changed, by their names
 	warned   bool
 	history  []string // why each trace was made
 	captures []string

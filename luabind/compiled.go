@@ -42,8 +42,10 @@ type compiledFunction struct {
 	settled map[string]string
 	// held keeps alive the objects that a trace's key names by their addresses.
 	held map[string][]any
-	// plain says what the arguments that are no arrays were in the last trace, and before.
-	plain, plainBefore []string
+	// plain says what the arguments that are no arrays were in the last trace, and before; numbers are those that the
+	// function reached by names.
+	plain, plainBefore     []string
+	numbers, numbersBefore []namedNumber
 }
 
 const compiledKind = "compiled"
@@ -145,6 +147,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		k.plain = append(k.plain, text)
 	}
 	k.state.led = k.state.leads(s)
+	k.numbersBefore, k.numbers = k.numbers, met.numbers()
 	st := k.beginState(met, in[n:len(in)-1])
 	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
 		st.since = in[0].Value().Node.ID()
@@ -188,14 +191,54 @@ func (k *compiledFunction) inputName(i int) string {
 	return "mx.random's key"
 }
 
-// keyChange says which argument that is no array differs from that of the trace before.
-func (k *compiledFunction) keyChange() string {
+// keyChange says which argument that is no array, or which number, differs from that of the trace before, and its name
+// where it is a number.
+func (k *compiledFunction) keyChange() (why, number string) {
 	for i, now := range k.plain {
 		if i < len(k.plainBefore) && k.plainBefore[i] != now {
-			return fmt.Sprintf("argument %d is %s, not %s", i+1, now, k.plainBefore[i])
+			if _, ok := k.args[i].(lua.LNumber); ok {
+				number = fmt.Sprintf("argument %d", i+1)
+			}
+			return fmt.Sprintf("argument %d is %s, not %s", i+1, now, k.plainBefore[i]), number
 		}
 	}
-	return "what stands in its tables or upvalues changed"
+	for i, now := range k.numbers {
+		if i < len(k.numbersBefore) && now.name == k.numbersBefore[i].name && now.n != k.numbersBefore[i].n {
+			return fmt.Sprintf("%s is the number %v, not the number %v", now.name, now.n, k.numbersBefore[i].n), now.name
+		}
+	}
+	return "what stands in its tables or upvalues changed", ""
+}
+
+// namedNumber is a number that a function reaches.
+type namedNumber struct {
+	name string
+	n    lua.LNumber
+}
+
+// mostNamed bounds the numbers of which a function knows the names.
+const mostNamed = 256
+
+// numbers are those that a walk has met, as far as they have names.
+func (n *noted) numbers() (out []namedNumber) {
+	add := func(at trail, v lua.LValue) {
+		x, ok := v.(lua.LNumber)
+		if name := at.String(); ok && name != "" && len(out) < mostNamed {
+			out = append(out, namedNumber{name, x})
+		}
+	}
+	for _, u := range n.upvalues {
+		add(u.at, u.v)
+	}
+	for _, r := range n.tables {
+		if len(out) == mostNamed {
+			break
+		}
+		for _, key := range orderedKeys(r.t, nil) {
+			add(trail{&r.at, key, ofScript}, r.t.RawGet(key))
+		}
+	}
+	return out
 }
 
 // forget drops what is kept for a key whose traces have been evicted.

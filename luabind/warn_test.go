@@ -15,9 +15,19 @@ func TestRetraceWarning(t *testing.T) {
 		"local f = mx.compile(function(x) return x + 1 end) for i = 1, 9 do f(mx.zeros({i})) end": "each of the last 4 " +
 			"calls, now because argument 1 has shape (5,), not (4,): compile the function with shapeless = true",
 		"local f = mx.compile(function(x, n) return x + n end) for i = 1, 9 do f(mx.zeros({2}), i) end": "argument 2 is " +
-			"the number 5, not the number 4: pass a number that changes as an array",
+			"the number 3, not the number 2: pass a number that changes as an array (warn:1)",
 		"local f = mx.compile(function(x, n) return x + n end) for i = 1, 9 do f(mx.zeros({i}), i) end": "argument 2 is " +
-			"the number 5, not the number 4: pass a number that changes as an array",
+			"the number 3, not the number 2: pass a number that changes as an array (warn:1)",
+		"local f = mx.compile(function(x, n) return x + n end)\n" +
+			"for i = 1, 9 do for _ = 1, 3 do\nf(mx.zeros({2}), i) end end": "traced 3 times for one number, now because " +
+			"argument 2 is the number 3, not the number 2: pass a number that changes as an array (warn:3)",
+		"local t, n = {scale = {1}}, 0 local f = mx.compile(function(x) return x * t.scale[1] + n end)\n" +
+			"for i = 1, 9 do t.scale[1] = i f(mx.zeros({2})) f(mx.zeros({2})) end": "t.scale[1] is the number 3, not " +
+			"the number 2",
+		"local t, n = {scale = {1}}, 0 local f = mx.compile(function(x) return x * t.scale[1] + n end)\n" +
+			"for i = 1, 9 do n = i f(mx.zeros({2})) end": "3 times for one number, now because n is the number 3, not " +
+			"the number 2",
+		"local f = mx.compile(function(x, n) return x + n end) for i = 1, 9 do f(mx.zeros({2}), i % 2) end": "",
 		"local f = mx.compile(function(t) return t.a * t.x.shape[1] end, {shapeless = true})\n" +
 			"for i = 1, 9 do f{a = mx.zeros({1}), x = mx.zeros({i})} end": "dimension 0 of input 1, read at warn:1, was",
 		"local f = mx.compile(function(x) return x + 1 end) for i = 1, 9 do f(mx.zeros({i})) f(mx.zeros({i})) end": "",

@@ -116,10 +116,7 @@ func (k *steps) endPart(i int) {
 			if a.seat < 0 {
 				continue
 			}
-			slots[a.seat].Buf = k.bufs[a.seat]
-			if in := k.tk.seats[a.seat].input; in >= 0 {
-				slots[a.seat].Offset = k.in[in].OffsetBytes
-			}
+			slots[a.seat] = metal.Range{Buf: k.bufs[a.seat], Offset: k.base[a.seat]}
 		}
 	}
 	for j, at := range p.values {

@@ -21,6 +21,8 @@ type steps struct {
 	need  []bool
 	key   []byte
 	bufs  []*metal.Buffer // by seat
+	base  []int64         // by seat: where its memory begins in the buffer
+	made  metal.Origin    // of the buffer that is being allocated
 	live  []bool          // by seat: bufs has a reference that is to be given back
 	store []*storage
 	old   []int // inputs that changes keep, and that may be written over behind a gate
@@ -216,8 +218,12 @@ func (r *Recording) appendKey(key []byte, in []layout, need []bool, alike bool) 
 func (k *steps) replay() (err error) {
 	rec, tk, q := k.rec, k.tk, &k.rec.batcher
 	k.bufs, k.live, k.store = resize(k.bufs, len(tk.seats)), resize(k.live, len(tk.seats)), resize(k.store, len(tk.stores))
+	k.base = resize(k.base, len(tk.seats))
 	for i := range k.in {
-		k.bufs[i] = k.in[i].buf
+		k.bufs[i], k.base[i] = k.in[i].buf, k.in[i].OffsetBytes
+	}
+	if err := k.commons(); err != nil {
+		return err
 	}
 	defer func() {
 		for i, live := range k.live {
@@ -289,10 +295,34 @@ func (k *steps) origin(s *seat) metal.Origin {
 	return o
 }
 
-// fill gives a seat a buffer.
+// commons gives the seats that share a buffer theirs, but for validation, which looks at each by itself.
+func (k *steps) commons() error {
+	rec, tk := k.rec, k.tk
+	if tk.commons == 0 || rec.dev.Validating() {
+		return nil
+	}
+	k.made = rec.memory.origin(stepOp.temporary)
+	buf, err := rec.memory.alloc(tk.commons, &k.made, true)
+	if err != nil {
+		return err
+	}
+	rec.memory.temps = append(rec.memory.temps, buf)
+	for i := range tk.seats {
+		if s := &tk.seats[i]; s.common {
+			k.bufs[i], k.base[i] = buf, s.at
+		}
+	}
+	return nil
+}
+
+// fill gives a seat a buffer, if it has none.
 func (k *steps) fill(at int32) (err error) {
 	rec, s := k.rec, &k.tk.seats[at]
-	origin := k.origin(s)
+	if s.common && k.bufs[at] != nil {
+		return nil
+	}
+	k.made = k.origin(s)
+	origin := &k.made
 	var buf *metal.Buffer
 	if s.upload {
 		b := s.bytes
@@ -300,9 +330,9 @@ func (k *steps) fill(at int32) (err error) {
 			b = k.in[s.from.input].inline[s.from.at:]
 		}
 		b = append(make([]byte, 0, max(len(b), leastBuffer)), b...)[:s.length]
-		buf, err = rec.dev.AllocCopy(rec.job.ctx, b, &origin)
+		buf, err = rec.dev.AllocCopy(rec.job.ctx, b, origin)
 	} else {
-		buf, err = rec.memory.alloc(s.length, &origin, s.fill)
+		buf, err = rec.memory.alloc(s.length, origin, s.fill)
 	}
 	if err != nil {
 		return err
@@ -388,8 +418,10 @@ func (k *steps) replayUnit(u *takeUnit) error {
 		}
 		k.endPart(int(i))
 		for _, at := range c.end {
-			rec.memory.recycle(k.bufs[at])
-			k.live[at] = false
+			if k.live[at] { // else it shares its buffer
+				rec.memory.recycle(k.bufs[at])
+				k.live[at] = false
+			}
 		}
 	}
 	for i := range u.checks {
@@ -406,10 +438,7 @@ func (k *steps) replayUnit(u *takeUnit) error {
 
 // rangeOf is what an argument is bound to.
 func (k *steps) rangeOf(a *takeArg) metal.Range {
-	r := metal.Range{Buf: k.bufs[a.seat], Offset: a.offset, Bytes: a.n}
-	if in := k.tk.seats[a.seat].input; in >= 0 {
-		r.Offset += k.in[in].OffsetBytes
-	}
+	r := metal.Range{Buf: k.bufs[a.seat], Offset: a.offset + k.base[a.seat], Bytes: a.n}
 	if a.n == toEnd {
 		r.Bytes = r.Buf.Len() - r.Offset
 	}

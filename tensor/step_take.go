@@ -8,15 +8,16 @@ import (
 
 // take is the commands of a recording for inputs that lie in certain ways: data only. Buffers in it are seats.
 type take struct {
-	key    string
-	stream *Stream
-	seats  []seat // those of inputs first, by their numbers
-	units  []takeUnit
-	cmds   []takeCommand
-	outs   []takeOutput // by the numbers of outputs; those that are not needed are empty
-	stores []takeStore
-	begin  []int32 // seats that are needed though no command has them
-	libs   []*metal.Library
+	key     string
+	stream  *Stream
+	seats   []seat // those of inputs first, by their numbers
+	units   []takeUnit
+	cmds    []takeCommand
+	outs    []takeOutput // by the numbers of outputs; those that are not needed are empty
+	stores  []takeStore
+	begin   []int32 // seats that are needed though no command has them
+	commons int64   // how long the buffer is that small ones share; 0: there is none
+	libs    []*metal.Library
 
 	indivisible    int   // the first command that writes to an input's memory: all from there on run, or none
 	checksLate     bool  // something is checked behind that
@@ -42,6 +43,8 @@ type seat struct {
 	store   int32 // whose memory it is, -1: nobody reads it after the call
 	written bool  // it is an input's, and written over
 	checked bool  // something looks at it when the commands have run
+	common  bool  // it shares a buffer with others, from at on
+	at      int64
 	first   int32 // the commands between which it is needed; first is -1 where it never is
 	last    int32
 }
@@ -279,11 +282,40 @@ func (t *take) finish() {
 			last.end = append(last.end, int32(i))
 		}
 	}
+	t.share()
 	t.checksLate = slices.ContainsFunc(t.units, func(u takeUnit) bool {
 		return len(u.checks) > 0 && !u.again && int(u.last) > t.indivisible
 	})
 	t.measure()
 	t.dry, t.ahead, t.numbers, t.storages = nil, nil, nil, nil
+}
+
+// Small memory that nobody sees after the call shares a buffer, each part of which is one seat's: a buffer of its own
+// takes longer than the command that writes it.
+const (
+	mostCommons = 64 << 10
+	commonAlign = 256 // alignment
+)
+
+// share gives small seats their places in the buffer that they share.
+func (t *take) share() {
+	n := 0
+	for i := range t.seats {
+		s := &t.seats[i]
+		if s.input >= 0 || s.store >= 0 || s.first < 0 || s.checked || s.upload || !s.fill || s.length >= leastFree {
+			continue
+		}
+		if end := t.commons + (s.length+commonAlign-1)/commonAlign*commonAlign; end <= mostCommons {
+			s.common, s.at, t.commons = true, t.commons, end
+			n++
+		}
+	}
+	if n == 1 {
+		for i := range t.seats {
+			t.seats[i].common = false
+		}
+		t.commons = 0
+	}
 }
 
 // writesTo reports whether a command writes to what its k-th argument is bound to.

@@ -49,6 +49,22 @@ func Sizes(t *lua.LTable) (array, strings, others int) {
 	return v.Field(layout.array).Len(), v.Field(layout.strings).Len(), v.Field(layout.others).Len()
 }
 
+// names walks what a table has under strings, and reports whether it has no other keys behind its array. Next looks for
+// each key twice.
+func names(t *lua.LTable, w *Walker) bool {
+	v := reflect.ValueOf(t).Elem()
+	if v.Field(layout.others).Len() > 0 {
+		return false
+	}
+	keys := v.Field(layout.keys)
+	for i := range keys.Len() {
+		if k := keys.Index(i).Elem(); k.Kind() == reflect.String { // else it was removed
+			w.Value(t.RawGetString(k.String()))
+		}
+	}
+	return true
+}
+
 // Place is where a key that a table has behind its array stands among them, in the order in which they were first set.
 func Place(t *lua.LTable, k lua.LValue) int {
 	return int(reflect.ValueOf(t).Elem().Field(layout.places).MapIndex(reflect.ValueOf(&k).Elem()).Int())

@@ -176,6 +176,9 @@ func (w *Walker) entries(t *lua.LTable) {
 	if keys == 0 {
 		return
 	}
+	if names(t, w) {
+		return
+	}
 	for k, v := t.Next(number(n)); k != lua.LNil; k, v = t.Next(k) {
 		w.entry(k, v)
 	}
