@@ -33,7 +33,7 @@ func TestInstructionsOfNEON(t *testing.T) {
 				for (int r = 0; r < 4; r++) s[r] = fma(x[r * K + k], w, s[r]);
 			}
 			for (int r = 0; r < 4; r++) o[(p.y * 4 + r) * N + p.x] = s[r];
-		}`, false, 229},
+		}`, false, 225},
 		{"gelu", `#include <metal_stdlib>
 			kernel void k(const device float* a [[buffer(0)]], device float* o [[buffer(1)]],
 			uint i [[thread_position_in_grid]]) {

@@ -42,7 +42,9 @@ type writer struct {
 	out  []inst
 	i    *code.Inst // what they are for
 	vecs int        // virtual vector registers handed out
-	err  error
+	// twins are those registers of package code, by number, that have the same in both halves.
+	twins []bool
+	err   error
 }
 
 // lowerer makes the processor's instructions of those of package code, before registers are chosen.
@@ -83,6 +85,9 @@ func (l *writer) g(r code.R) code.R {
 
 // half is where half h, 0 or 1, of a vector register is.
 func (l *writer) half(r code.R, h int) code.R {
+	if l.twin(r) {
+		h = 0
+	}
 	if r.Virtual() {
 		return code.Reg(code.Vec, code.FirstVirtual+2*(r.Num()-code.FirstVirtual)+h)
 	}
@@ -95,7 +100,7 @@ func (l *writer) half(r code.R, h int) code.R {
 
 // halves is how many halves an instruction works on.
 func (l *lowerer) halves() int {
-	if l.i.W == 32 {
+	if l.i.W == 32 && !l.twin(l.i.Dst) {
 		return 2
 	}
 	return 1
@@ -134,6 +139,7 @@ func lower(f *code.Func, out []inst) (insts []inst, vecs int, err error) {
 			looked[last] = true
 		}
 	}
+	l.findTwins(list)
 	for n := range list {
 		l.i, l.flags = &list[n], looked[n]
 		l.inst()

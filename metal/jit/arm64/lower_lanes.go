@@ -172,8 +172,8 @@ func (l *lowerer) float() bool {
 
 // zeros clears the destination.
 func (l *lowerer) zeros() {
-	for _, d := range l.to() {
-		if d != 0 {
+	for h, d := range l.to() {
+		if d != 0 && (h == 0 || !l.twin(l.i.Dst)) {
 			l.op0(movi2d, d, 0)
 		}
 	}

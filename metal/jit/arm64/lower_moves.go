@@ -93,7 +93,7 @@ func (l *lowerer) moveVec() {
 		}
 	default:
 		d := l.to()
-		if i.W == 16 {
+		if i.W == 16 || d[1] == d[0] {
 			d[1] = 0
 		}
 		l.loadVec(d[0], d[1], i.Mem)
@@ -152,14 +152,16 @@ func (l *lowerer) broadcast() {
 			b = append(b, part...)
 		}
 		l.literal(d[0], code.Mem{Const: l.f.Const(b)}, 0)
-		if i.W == 32 {
+		if i.W == 32 && d[1] != d[0] {
 			l.literal(d[1], code.Mem{Const: l.f.Const(b)}, 0)
+		}
+		if i.W == 32 {
 			return
 		}
 	default:
 		l.op1(k.load, d[0], l.plain(i.Mem))
 	}
-	if i.W == 32 {
+	if i.W == 32 && d[1] != d[0] {
 		l.op1(movV, d[1], d[0])
 	}
 	l.upper()
