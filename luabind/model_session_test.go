@@ -78,6 +78,8 @@ func TestModelGoesOn(t *testing.T) {
 		refused("the chat template has changed the last message", render, "{{ messages[0].content }}", "Sure")
 		refused("has no text to go on with: its content is nil", render, trims, nil)
 		refused("has no text to go on with", render, parts, {{type = "image"}}, q)
+		refused("message 2 has a part of the type image: models read text only here", session.conversation, session,
+			{{role = "user", content = q}, {role = "user", content = content}}, {template = parts})
 		refused("there is no message to go on with", session.rendered, session, {}, {template = trims, continue = true})`,
 	})
 }

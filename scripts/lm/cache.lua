@@ -12,10 +12,12 @@ local function fail(text, ...) error(("lm: " .. text):format(...), 0) end
 
 local Caches = nn.class("Caches")
 
--- init: layout has a table for each layer: {kind = "kv", window, keep}, {kind = "packed", group_size, bits}, {kind =
--- "latent", rank}, {kind = "packed_latent", rank, group_size, bits} or {kind = "state"}. padding says how many tokens
--- at the left of each example of a batch are none: {2, 0, 5}. packing, {bits, group_size, start}, packs keys and values
--- once `start` tokens were seen. layout.switch and layout.longest say what depends on the length of a text: see ready.
+-- init: layout has a table for each layer: {kind = "kv", window, keep, chunk}, {kind = "packed", group_size, bits},
+-- {kind = "latent", rank}, {kind = "packed_latent", rank, group_size, bits}, {kind = "state"}, {kind = "none"} or
+-- {kind = "borrowed", of}, which asks the keys and values of layer `of`, a kv that is lent. padding says how many
+-- tokens at the left of each example of a batch are none: {2, 0, 5}. packing, {bits, group_size, start}, packs keys and
+-- values once `start` tokens were seen. layout.switch and layout.longest say what depends on the length of a text: see
+-- ready.
 function Caches:init(layout, padding, packing)
   self.layout, self.offset, self.layers, self.size, self.packing = layout, 0, {}, 0, packing
   self.first = {layout, padding, packing and {bits = packing.bits, group_size = packing.group_size,
@@ -29,8 +31,8 @@ end
 -- packed is a kind of layer with its keys and values packed, nil for one that has none.
 local function packed(kind, how)
   local name = ({kv = "packed", latent = "packed_latent"})[kind.kind]
-  return name and {kind = name, window = kind.window, keep = kind.keep, rank = kind.rank, bits = how.bits,
-    group_size = how.group_size}
+  return name and {kind = name, window = kind.window, keep = kind.keep, rank = kind.rank, lent = kind.lent,
+    chunk = kind.chunk, bits = how.bits, group_size = how.group_size}
 end
 
 -- settle packs keys and values when it is time to. What cannot be packed is an error from the first tokens on.
@@ -104,7 +106,10 @@ function Caches:remember(tokens)
   if self.first[1].switch then self.seen[#self.seen + 1] = tokens end
 end
 
-function Caches:done() self.offset = self.offset + self.length end
+function Caches:done()
+  self.offset = self.offset + self.length
+  for _, layer in ipairs(self.layers) do layer.call = nil end
+end
 
 -- position is the position of a call's first token, for rotary embeddings: a number, or an array of each example's.
 function Caches:position()
@@ -128,8 +133,8 @@ end
 function Caches:mask(kv, length, first, from)
   local n, padding, window, keep = self.offset, self.padding, kv.window, kv.keep
   local inside = not window or n + length <= window
-  if not padding and (length == 1 or inside) then return length > 1 and "causal" or nil end
-  return remembered(self, ("%s %d"):format(window or 0, keep), function()
+  if not padding and (length == 1 and not kv.chunk or inside) then return length > 1 and "causal" or nil end
+  return remembered(self, ("%s %d %s"):format(window or 0, keep, kv.chunk or 0), function()
     local at = mx.arange(from, n + length)
     if first > 0 then at = mx.concatenate({mx.arange(first), at}) end
     local q = mx.expand_dims(mx.arange(n, n + length), 1)
@@ -139,9 +144,16 @@ function Caches:mask(kv, length, first, from)
       if keep > 0 then near = mx.logical_or(near, mx.less(at, keep)) end
       sees = mx.logical_and(sees, near)
     end
+    if kv.chunk then sees = mx.logical_and(sees, self:same_chunk(kv, at, q)) end
     if padding then sees = mx.logical_and(sees, mx.greater_equal(at, mx.expand_dims(padding, {1, 2, 3}))) end
     return sees
   end)
+end
+
+-- same_chunk says whether the positions at are in the chunk of q or later; those of each example count without padding.
+function Caches:same_chunk(kv, at, q)
+  local before = self.padding and mx.expand_dims(self.padding, {1, 2, 3}) or 0
+  return mx.greater_equal(at - before, mx.floor_divide(q - before, kv.chunk) * kv.chunk)
 end
 
 -- slot is where the token of a step goes in a room.
@@ -159,7 +171,7 @@ end
 -- room_mask is what the token of a step may see in a room: each slot's position is the last that went there.
 function Caches:room_mask(kv, length, room)
   if length ~= 1 then fail("a compiled step takes one token of each example, not %d", length) end
-  return remembered(self, ("room %s %d"):format(kv.window or 0, kv.keep), function()
+  return remembered(self, ("room %s %d %s"):format(kv.window or 0, kv.keep, kv.chunk or 0), function()
     local n = self.offset
     local at = mx.cumsum(mx.ones(mx.dims({room, 2}), mx.int32), 0) - 1
     local sees
@@ -177,10 +189,10 @@ function Caches:room_mask(kv, length, room)
     else
       sees = mx.less_equal(at, n)
     end
-    if self.padding then
-      return mx.logical_and(sees, mx.greater_equal(at, mx.expand_dims(self.padding, {1, 2, 3})))
-    end
-    return mx.expand_dims(sees, {0, 1, 2})
+    if not self.padding then sees = mx.expand_dims(sees, {0, 1, 2}) end
+    if kv.chunk then sees = mx.logical_and(sees, self:same_chunk(kv, at, n)) end
+    if not self.padding then return sees end
+    return mx.logical_and(sees, mx.greater_equal(at, mx.expand_dims(self.padding, {1, 2, 3})))
   end)
 end
 
@@ -255,7 +267,7 @@ end
 -- described is what a layer of a layout keeps, as a text.
 local function described(kind)
   local out = {kind.kind}
-  for _, name in ipairs{"window", "keep", "rank", "bits", "group_size"} do
+  for _, name in ipairs{"window", "keep", "rank", "bits", "group_size", "of", "chunk"} do
     if kind[name] then out[#out + 1] = ("%s=%d"):format(name, kind[name]) end
   end
   return table.concat(out, " ")

@@ -58,6 +58,8 @@ function Config.new(raw)
     if k ~= "text_config" then self.settings[k] = v end
   end
   for k, v in pairs(text or {}) do self.settings[k] = v end
+  if raw.tie_word_embeddings ~= nil then self.settings.tie_word_embeddings = raw.tie_word_embeddings end
+  self.own = text or raw -- what is beside a text's settings belongs to pictures and sound
   self.defaults, self.assumed = {}, {}
   self.model_type = self:need("model_type", "string")
   -- the family is that of the whole: a model for text and pictures is not built where its text is
@@ -179,7 +181,8 @@ end
 
 -- portable is config.json with the keys of both dialects, for programs that know one of them, and with what they take
 -- for granted in different ways: tied says whether the scores come from the embedding. more(settings, whole), a
--- model's portable, adds what a family has of its own: whole is all of config.json, settings the part of the text.
+-- model's portable, adds what a family has of its own: whole is all of config.json, settings the part of the text; it
+-- may give another table for that part.
 function Config:portable(tied, more)
   local out = {}
   for k, v in pairs(self.raw) do out[k] = v end
@@ -188,17 +191,22 @@ function Config:portable(tied, more)
     into = {}
     for k, v in pairs(out.text_config) do into[k] = v end
     out.text_config = into
+    into.tie_word_embeddings, out.tie_word_embeddings = tied, tied -- which may be said of the whole, or of its text
   end
-  if more then more(into, out) end
+  if more then into = more(into, out) or into end
   local function set(key, value)
     if into[key] == nil and value ~= nil and value ~= host.null then into[key] = value end
   end
   set("tie_word_embeddings", tied)
   local rope = type(into.rope_parameters) == "table" and into.rope_parameters
   rope = rope and rope.full_attention or rope
+  if rope and rope.rope_type == "proportional" then rope = nil end -- of layers of one type; both dialects have it so
   if rope then
     set("rope_theta", rope.rope_theta)
     set("partial_rotary_factor", rope.partial_rotary_factor)
+  end
+  if rope and (rope.rope_type or "default") == "default" and into.rope_scaling == nil then
+    into.rope_scaling = host.null -- which some want to be there
   end
   if rope and (rope.rope_type or "default") ~= "default" then
     local scaling = {type = rope.rope_type} -- its older name
@@ -213,7 +221,7 @@ end
 -- check fails for settings that nobody took and that ask for something.
 function Config:check()
   local out = {}
-  for k, v in pairs(self.settings) do
+  for k, v in pairs(self.own) do
     if not self.taken[k] and keys.asks(k, v) then out[#out + 1] = k end
   end
   table.sort(out)

@@ -1,5 +1,5 @@
 -- What all decoder models have around their layers: an embedding, a norm, scores of the next token.
-local nn = require("mx.nn")
+local mx, nn = require("mx"), require("mx.nn")
 local layers, rope = require("lm.layers"), require("lm.rope")
 
 -- Decoder is the class of models: a class below it calls Decoder.init(self, w, c, Layer). Settings of c: vocab_size,
@@ -18,8 +18,11 @@ function Decoder:init(w, c, Layer)
   self.model = {embed_tokens = w:embedding("model.embed_tokens", c.vocab_size, c.hidden_size), layers = {}}
   for i = 1, c.layers do self.model.layers[i] = Layer(w:at("model.layers." .. i - 1), c, i) end
   self.model.norm = w[c.norm or "norm"](w, "model.norm", c.hidden_size, c.eps, c.norm_bias)
-  if not c.tied then self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size) end
-  self._layout, self._bounds = c.layout, {}
+  -- in a model for text and pictures the weight says it, if it is there
+  if not c.tied or c.whole and w:has("lm_head.weight") then
+    self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size)
+  end
+  self._layout, self._bounds, self._whole = c.layout, {}, c.whole
   for _, name in ipairs{"rope", "rope_full", "rope_window"} do
     for k, v in pairs(c[name] and rope.bounds(c[name]) or {}) do self._bounds[k] = v end
   end
@@ -38,21 +41,53 @@ end
 
 function Decoder:embed(tokens) return self.model.embed_tokens(tokens) end
 
+-- through is what the layers make of the embedded tokens.
+function Decoder:through(x, caches)
+  for i, layer in ipairs(self.model.layers) do x = layer(x, caches, caches.layers[i]) end
+  return x
+end
+
 -- forward gives the scores of the next token after each of tokens (batch, length).
 function Decoder:forward(tokens, caches)
   caches:start(tokens, self)
-  local x = self:embed(tokens)
-  for i, layer in ipairs(self.model.layers) do x = layer(x, caches, caches.layers[i]) end
+  local x = self:through(self:embed(tokens), caches, tokens)
   caches:done()
   x = self.model.norm(x)
   if self.lm_head then return self.lm_head(x) end
   return self.model.embed_tokens:as_linear(x)
 end
 
+-- saved_as is the name under which a weight is written, as mlx-lm knows it: below language_model in models for text and
+-- pictures.
+function Decoder:saved_as(name) return self._whole and "language_model." .. name or name end
+
+-- nested moves the settings of a text alone to text_config of a model of that type, for programs that know it for text
+-- and pictures only. It gives the settings of the text.
+function Decoder.nested(settings, whole, model_type)
+  if settings ~= whole then return settings end
+  local text = {}
+  for k, v in pairs(whole) do text[k] = v end
+  for k in pairs(text) do whole[k] = nil end
+  whole.model_type, whole.text_config = model_type, text
+  return text
+end
+
+-- text_names is the name that a weight of a model for text and pictures has in that of its text; nil: it belongs to
+-- pictures or sound.
+function Decoder.text_names(name)
+  local top = name:gsub("^model%.", "")
+  for _, other in ipairs{"vision_", "visual%.", "multi_modal_projector%.", "audio_", "embed_vision%.",
+    "embed_audio%."} do
+    if top:match("^" .. other) then return nil end
+  end
+  return (name:gsub("^model%.language_model%.", "model."):gsub("^language_model%.", ""))
+end
+
 -- names gives a weight the name that the layers have, or nil if it is of no use.
 function Decoder.names(name, config)
   if name:match("rotary_emb%.inv_freq$") or name:match("^mtp%.") or name:match("^model%.mtp") then return nil end
-  if name:match("^lm_head%.") and config:get("tie_word_embeddings") then return nil end
+  local whole = config.family ~= config.model_type
+  if name:match("^lm_head%.") and config:get("tie_word_embeddings") and not whole then return nil end
   return name
 end
 
@@ -63,16 +98,18 @@ function Decoder.settings(config, eps)
     layers = config:need("num_hidden_layers", "layers"), vocab_size = config:need("vocab_size", "size"),
     attention_bias = config:get("attention_bias", false), tied = config:get("tie_word_embeddings", false),
   }
+  c.whole = config.family ~= config.model_type -- a model for text and pictures, of which this is the text
   c.eps = config:need(eps or "rms_norm_eps", "number")
   c.kv_heads = config:get("num_key_value_heads", c.heads, "size")
   c.head_dim = config:get("head_dim", c.hidden_size / c.heads, "size")
   return c
 end
 
--- layout_of is the layout for layer types: attention in full or in a window, or a recurrent state.
-function Decoder.layout_of(types, window)
+-- layout_of is the layout for layer types: attention in full, in a window or in chunks, or a recurrent state.
+function Decoder.layout_of(types, window, chunk)
   local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window, windowed = true},
-    linear_attention = {kind = "state"}}
+    linear_attention = {kind = "state"},
+    chunked_attention = chunk and {kind = "kv", window = chunk, chunk = chunk}}
   local out = {}
   for i, name in ipairs(types) do
     if not known[name] then error(("lm: config.json: layer_types has %s, which is not built"):format(name), 0) end
@@ -106,8 +143,15 @@ function Decoder.same_windows(config, count, window)
   return Decoder.layout_of(types, window)
 end
 
+-- places are the positions of a call's tokens, (examples, 1, tokens, 1), from 0 on, in floats.
+function Decoder.places(caches)
+  local from, at = caches:position(), mx.expand_dims(mx.arange(caches.length), 1)
+  if mx.type(from) == "array" and from.ndim == 1 then from = mx.expand_dims(from, {1, 2, 3}) end
+  return mx.reshape(at, {1, 1, caches.length, 1}):astype(mx.float32) + from
+end
+
 -- attend is attention of projected queries, keys and values (batch, tokens, heads, size), turned by their positions:
--- turn is a RoPE, or nil.
+-- turn is a RoPE, or nil. Layers that ask the keys and values of others have none.
 function Decoder.attend(caches, cache, q, k, v, turn, options)
   local position = caches:position()
   local function turned(x)
@@ -115,7 +159,7 @@ function Decoder.attend(caches, cache, q, k, v, turn, options)
     if turn then x = turn(x, position, caches) end
     return x
   end
-  return layers.joined(cache:attend(caches, turned(q), turned(k), v:swapaxes(1, 2), options))
+  return layers.joined(cache:attend(caches, turned(q), k and turned(k), v and v:swapaxes(1, 2), options))
 end
 
 return Decoder

@@ -36,10 +36,31 @@ local families = {
   gemma3_text = family("262208 2304 9216 26 8 4 256 131072", {
     hidden_activation = "gelu_pytorch_tanh", tie_word_embeddings = true, query_pre_attn_scalar = 256,
     sliding_window = 4096, rope_theta = 1000000, rope_local_base_freq = 10000}),
+  gemma3n_text = family("262400 2048 16384 35 8 2 256 32768", {
+    hidden_activation = "gelu_pytorch_tanh", tie_word_embeddings = true, sliding_window = 512,
+    final_logit_softcapping = 30, rope_theta = 1000000, rope_local_base_freq = 10000,
+    altup_active_idx = 0, altup_coef_clip = 120,
+    altup_correct_scale = true, altup_num_inputs = 4, num_kv_shared_layers = 15, laurel_rank = 64,
+    vocab_size_per_layer_input = 262144, hidden_size_per_layer_input = 256}),
+  gemma4_text = family("262144 2304 9216 30 8 4 256 131072", {
+    hidden_activation = "gelu_pytorch_tanh", tie_word_embeddings = true, sliding_window = 512,
+    vocab_size_per_layer_input = 262144, hidden_size_per_layer_input = 256, num_kv_shared_layers = 0,
+    rope_parameters = {
+      sliding_attention = {rope_type = "default", rope_theta = 10000},
+      full_attention = {rope_type = "proportional", rope_theta = 1000000, partial_rotary_factor = 0.25}}}),
   glm = family("151552 4096 13696 40 32 2 128 131072", {
     rms_norm_eps = 1.5625e-7, attention_bias = true, partial_rotary_factor = 0.5}),
   glm4 = family("151552 4096 13696 40 32 2 128 131072", {
     rms_norm_eps = 1.5625e-7, attention_bias = true, partial_rotary_factor = 0.5}),
+  glm4_moe = family("151552 4096 10944 46 96 8 - 131072", {
+    rms_norm_eps = 1e-5, moe_intermediate_size = 1408, num_experts_per_tok = 8, n_shared_experts = 1,
+    n_routed_experts = 128, routed_scaling_factor = 1, n_group = 1, topk_group = 1, first_k_dense_replace = 1,
+    norm_topk_prob = true, partial_rotary_factor = 0.5}),
+  glm4_moe_lite = family("154880 2048 10240 47 20 20 - 202752", {
+    rms_norm_eps = 1e-5, moe_intermediate_size = 1536, n_shared_experts = 1, n_routed_experts = 64,
+    routed_scaling_factor = 1.8, kv_lora_rank = 512, q_lora_rank = 768, qk_rope_head_dim = 64, v_head_dim = 256,
+    qk_nope_head_dim = 192, n_group = 1, topk_group = 1, num_experts_per_tok = 4, norm_topk_prob = true,
+    rope_interleave = true}),
   gpt_oss = family("201088 2880 2880 36 64 8 64 131072", {
     num_local_experts = 128, sliding_window = 128, rms_norm_eps = 1e-5, num_experts_per_tok = 4, swiglu_alpha = 1.702,
     swiglu_limit = 7, attention_bias = true, rope_theta = 150000,
@@ -48,6 +69,14 @@ local families = {
   granite = family("32000 4096 11008 32 32 - - 2048", {
     embedding_multiplier = 1, logits_scaling = 1, residual_multiplier = 1, attention_multiplier = 1}),
   llama = family("32000 4096 11008 32 32 - - 2048"),
+  llama4_text = family("202048 5120 8192 48 40 8 128 131072", {
+    rms_norm_eps = 1e-5, intermediate_size_mlp = 16384, num_experts_per_tok = 1, num_local_experts = 16,
+    interleave_moe_layer_step = 1, use_qk_norm = true, no_rope_layer_interval = 4, attention_chunk_size = 8192,
+    attn_temperature_tuning = true, floor_scale = 8192, attn_scale = 0.1, rope_theta = 500000}),
+  ministral3 = family("131072 4096 14336 34 32 8 128 262144", {
+    rms_norm_eps = 1e-5, rope_parameters = {rope_type = "yarn", rope_theta = 1000000, factor = 16, beta_fast = 32,
+      beta_slow = 1, mscale_all_dim = 1, mscale = 1, llama_4_scaling_beta = 0.1,
+      original_max_position_embeddings = 16384, max_position_embeddings = 262144}}),
   mistral = family("32000 4096 14336 32 32 8 - 131072", {sliding_window = 4096}),
   mixtral = family("32000 4096 14336 32 32 8 - 131072", {
     rms_norm_eps = 1e-5, num_experts_per_tok = 2, num_local_experts = 8, rope_theta = 1000000}),
@@ -62,6 +91,12 @@ local families = {
   qwen3_moe = family("151936 2048 6144 24 32 4 - 32768", {
     sliding_window = 4096, decoder_sparse_step = 1, moe_intermediate_size = 768, num_experts_per_tok = 8,
     num_experts = 128}),
+  qwen2_vl_text = family("152064 8192 29568 80 64 8 - 32768", {
+    rms_norm_eps = 1e-5, sliding_window = 4096, max_window_layers = 80, rope_theta = 1000000}),
+  qwen3_vl_text = family("151936 4096 22016 32 32 32 128 128000", {rope_theta = 500000}),
+  qwen3_vl_moe_text = family("151936 2048 5632 24 16 16 - 128000", {
+    tie_word_embeddings = true, decoder_sparse_step = 1, moe_intermediate_size = 1408, num_experts_per_tok = 4,
+    num_experts = 60, rope_theta = 500000}),
   qwen3_next = family("151936 2048 5632 48 16 2 256 32768", {
     linear_conv_kernel_dim = 4, linear_key_head_dim = 128, linear_value_head_dim = 128, linear_num_key_heads = 16,
     linear_num_value_heads = 32, decoder_sparse_step = 1, moe_intermediate_size = 512,
@@ -81,6 +116,11 @@ local families = {
   starcoder2 = family("49152 3072 12288 30 24 2 - 4096", {
     hidden_act = "gelu_pytorch_tanh", norm_epsilon = 1e-5, use_bias = true, tie_word_embeddings = true}),
 }
+families.llama4, families.mistral3, families.qwen2_5_vl_text = families.llama4_text, families.mistral,
+  families.qwen2_vl_text
+families.qwen2_vl, families.qwen2_5_vl = families.qwen2_vl_text, families.qwen2_vl_text
+families.qwen3_vl, families.qwen3_vl_moe = families.qwen3_vl_text, families.qwen3_vl_moe_text
+families.gemma3n, families.gemma4 = families.gemma3n_text, families.gemma4_text
 families.gemma3, families.qwen3_5 = families.gemma3_text, families.qwen3_5_text
 families.qwen3_5_moe = families.qwen3_5_moe_text
 

@@ -10,8 +10,11 @@ local lm = {}
 -- models are the scripts of the families, by config.json's model_type: names of modules, or what those return.
 lm.models = {}
 for file, types in pairs{
-  cohere = "cohere cohere2", deepseek_v3 = "deepseek_v3", ernie4_5 = "ernie4_5", gemma = "gemma gemma2",
-  gemma3 = "gemma3 gemma3_text", glm4 = "glm glm4", gpt_oss = "gpt_oss", granite = "granite",
+  cohere = "cohere cohere2", deepseek_v3 = "deepseek_v3 glm4_moe_lite", ernie4_5 = "ernie4_5", gemma = "gemma gemma2",
+  gemma3 = "gemma3 gemma3_text", gemma3n = "gemma3n gemma3n_text", gemma4 = "gemma4 gemma4_text", glm4 = "glm glm4",
+  glm4_moe = "glm4_moe", llama4 = "llama4 llama4_text", mistral3 = "mistral3 ministral3",
+  qwen_vl = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text",
+  gpt_oss = "gpt_oss", granite = "granite",
   llama = "llama mistral seed_oss smollm3", mixtral = "mixtral", olmo2 = "olmo2", phi3 = "phi3",
   qwen2 = "qwen2 qwen2_moe", qwen3 = "qwen3 qwen3_moe",
   stablelm = "stablelm", starcoder2 = "starcoder2",
@@ -140,7 +143,7 @@ function lm.open(model, directory)
 end
 
 -- packing is config.json's quantization of a model, nil if no layer is packed.
-function lm.packing(model) return require("lm.quantize").settings(model, model.saved_below) end
+function lm.packing(model) return require("lm.quantize").settings(model) end
 
 -- weights is a table of a model's arrays by their names, as they are saved.
 function lm.weights(model) return require("lm.save").weights(model) end

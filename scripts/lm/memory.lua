@@ -10,12 +10,14 @@ local function part(x, from, to) return x:index(":", ":", ("%d:%d"):format(from,
 -- Attention ---------------------------------------------------------------------------------------------------------
 
 -- KV keeps keys and values as a list of arrays (batch, heads, tokens, ...), parts, of which there are `count`. window
--- is how many tokens a query sees, nil for all, of which the first keep ones stay.
+-- is how many tokens a query sees, nil for all, of which the first keep ones stay. With chunk, it sees those of its own
+-- chunk of so many tokens only.
 local KV = nn.class("KV")
 KV.count = 2
 
 function KV:init(kind)
-  self.window, self.keep, self.rank, self.parts = kind.window, kind.keep or 0, kind.rank, nil
+  self.window, self.keep, self.rank, self.lent, self.parts = kind.window, kind.keep or 0, kind.rank, kind.lent, nil
+  self.chunk = kind.chunk
 end
 
 -- pack is what is kept of keys and values.
@@ -72,7 +74,7 @@ function KV:attend(all, q, k, v, o)
     local slot = all:slot(self)
     for i, x in ipairs(new) do new[i] = mx.slice_update(self.parts[i], x, slot, {2}) end
     self.parts = new
-    return self:product(q, new, mask, o)
+    return self:answer(q, new, mask, o)
   end
   local n, length = all.offset, new[1]:dim(2)
   local first, from = self:places(n)
@@ -92,7 +94,14 @@ function KV:attend(all, q, k, v, o)
     end
   end
   self.parts = kept
-  return self:product(q, new, mask, o)
+  return self:answer(q, new, mask, o)
+end
+
+-- answer is the attention of a call. Where layers after this one ask the same keys and values, lent, they stay until
+-- the call is done.
+function KV:answer(q, parts, mask, o)
+  if self.lent then self.call = {parts, mask} end
+  return self:product(q, parts, mask, o)
 end
 
 -- room makes the parts longer, for `size` tokens after n: what is kept of a window goes to the slots of room_mask.
@@ -218,6 +227,30 @@ function QuantizedLatentKV:product(q, parts, mask, o)
     self:times(values, first(scales, groups), first(biases, groups), false))
 end
 
+-- Layers without keys and values ------------------------------------------------------------------------------------
+
+-- None keeps nothing.
+local None = nn.class("None")
+None.count = 0
+
+function None:init() self.parts = {} end
+function None.room() return 0 end
+function None.rest() end
+function None.trim() return true end
+
+-- Borrowed asks the keys and values of an earlier layer, the one of that number.
+local Borrowed = nn.class("Borrowed", None)
+
+function Borrowed:init(kind)
+  None.init(self, kind)
+  self.of = kind.of
+end
+
+function Borrowed:attend(all, q, _, _, o)
+  local lender = all.layers[self.of]
+  return lender:product(q, lender.call[1], lender.call[2], keywords.check("lm: cache:attend", o))
+end
+
 -- Recurrent layers --------------------------------------------------------------------------------------------------
 
 -- State keeps arrays by number that do not grow: nil before the first token.
@@ -230,4 +263,5 @@ function State.room() return 0 end
 function State.rest() end
 function State.trim() return false end
 
-return {kv = KV, packed = QuantizedKV, latent = LatentKV, packed_latent = QuantizedLatentKV, state = State}
+return {kv = KV, packed = QuantizedKV, latent = LatentKV, packed_latent = QuantizedLatentKV, state = State,
+  none = None, borrowed = Borrowed}

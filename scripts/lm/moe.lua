@@ -77,10 +77,15 @@ function SparseMoE:forward(x)
   return y + mx.sigmoid(self.shared_expert_gate(x)) * self.shared_expert(x)
 end
 
+-- softmax_best are the best k experts of each token, and their shares: a softmax over the scores of these.
+function moe.softmax_best(scores, k)
+  local which = mx.stop_gradient(moe.best(scores, k))
+  return which, mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
+end
+
 -- mixed is what the best k experts by scores make of x, in shares that are a softmax over the scores of these.
 function moe.mixed(x, scores, k, experts)
-  local which = mx.stop_gradient(moe.best(scores, k))
-  local shares = mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
+  local which, shares = moe.softmax_best(scores, k)
   return (experts(x, which) * mx.expand_dims(shares, -1)):sum(-2)
 end
 

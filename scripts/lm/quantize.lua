@@ -87,8 +87,8 @@ function quantize.unpack(model)
 end
 
 -- settings are config.json's quantization of a model: that of most packed layers, and by path those that differ; nil:
--- no layer is packed. prefix comes before paths.
-function quantize.settings(model, prefix)
+-- no layer is packed.
+function quantize.settings(model)
   local counts, of, best = {}, {}, nil
   replace(model, "", function(path, layer)
     if layer.to_plain then
@@ -102,7 +102,7 @@ function quantize.settings(model, prefix)
   for path, v in pairs(of) do
     local own = {group_size = v[2].group_size, bits = v[2].bits, mode = v[2].mode}
     if v[1] ~= best then
-      out[(prefix or "") .. path] = own
+      out[model.saved_as and model:saved_as(path) or path] = own
     else
       out.group_size, out.bits, out.mode = own.group_size, own.bits, own.mode
     end

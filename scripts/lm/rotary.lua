@@ -12,7 +12,7 @@ local kinds = {rope_type = "string", type = "string", truncate = "boolean", mrop
   mrope_section = "numbers", rope_theta = "positive", factor = "positive"}
 for key in ([[low_freq_factor high_freq_factor original_max_position_embeddings
   max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim
-  partial_rotary_factor]]):gmatch("%S+") do
+  partial_rotary_factor llama_4_scaling_beta]]):gmatch("%S+") do
   kinds[key] = "number"
 end
 
@@ -63,8 +63,10 @@ return function(config, layer_type, own_base)
   out.rope_type = out.rope_type or out.type or "default"
   local share, known = config:get("partial_rotary_factor", nil, "number"), config.defaults.partial_rotary_factor
   out.partial_rotary_factor = out.partial_rotary_factor or share
-  if next(config.defaults) and not known and (out.partial_rotary_factor or 1) ~= 1 then
-    fail("partial_rotary_factor = %s is not built for %s", tostring(out.partial_rotary_factor), config.model_type)
+  local partial = (out.partial_rotary_factor or 1) ~= 1 and out.rope_type ~= "proportional"
+  if next(config.defaults) and not known and partial then
+    fail("partial_rotary_factor = %s is not built for %s, rope_type %s", tostring(out.partial_rotary_factor),
+      config.model_type, out.rope_type)
   end
   out.max_position_embeddings = config:get("max_position_embeddings", nil, "number")
   local original = config:get("original_max_position_embeddings", nil, "number")

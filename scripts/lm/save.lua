@@ -17,13 +17,13 @@ function save.weights(model)
     for k, v in pairs(t) do
       local name = path .. tostring(type(k) == "number" and k - 1 or k)
       if mx.type(v) == "array" then
-        out[name] = v
+        out[model.saved_as and model:saved_as(name) or name] = v
       elseif type(v) == "table" then
         walk(v, name .. ".")
       end
     end
   end
-  walk(model:parameters(), model.saved_below or "")
+  walk(model:parameters(), "")
   return out
 end
 
@@ -110,7 +110,7 @@ function save.directory(model, dir, options)
     local index = {metadata = {total_size = total}, weight_map = map}
     try(host.write(begun .. "/model.safetensors.index.json", try(host.encode(index, "    "))))
     local config = model.config:portable(model.lm_head == nil, model.portable)
-    config.quantization = quantize.settings(model, model.saved_below)
+    config.quantization = quantize.settings(model)
     config.quantization_config = config.quantization
     try(host.write(begun .. "/config.json", try(host.encode(config, "    "))))
     try(host.rename(begun, dir))

@@ -56,7 +56,7 @@ function stored.load(self, file)
       j, parts[j + 1], arrays[name] = j + 1, arrays[name], nil
     end
     local want = layer.count or j
-    if offset > 0 and (j == 0 or j ~= want) then
+    if offset > 0 and (j == 0 and layer.count ~= 0 or j ~= want) then
       fail("%s is damaged: layer %d has %d arrays, want %d", file, i - 1, j, math.max(want, 1))
     end
     if offset > 0 then layer.parts = parts end

@@ -135,6 +135,7 @@ end
 
 -- conversation is the prompt of a conversation, as tokens: options are those of session:rendered.
 function Session:conversation(messages, options)
+  require("lm.parts")(messages)
   return self:tokens(self:rendered(messages, keywords.check("lm.Session.conversation", options)), false)
 end
 

@@ -243,13 +243,15 @@ function Weights.from_fp8(arrays)
 end
 
 -- stack_experts makes one array of those of a layer's experts: prefix.experts.0.gate_proj.weight and so on become
--- prefix.switch_mlp.gate_proj.weight; a fused prefix.experts.gate_up_proj (experts, 2 hidden, inputs) becomes two.
-function Weights.stack_experts(arrays, experts)
+-- prefix.switch_mlp.gate_proj.weight; a fused prefix.experts.gate_up_proj (experts, 2 hidden, inputs) becomes two. part
+-- is another name for switch_mlp.
+function Weights.stack_experts(arrays, experts, part)
+  part = "." .. (part or "switch_mlp") .. "."
   local lists = {}
   for name, x in pairs(arrays) do
     local prefix, i, rest = name:match("^(.*)%.experts%.(%d+)%.(.+)$")
     if prefix then
-      local into = prefix .. ".switch_mlp." .. rest
+      local into = prefix .. part .. rest
       lists[into] = lists[into] or {}
       lists[into][tonumber(i) + 1] = {name, x}
     end
@@ -267,8 +269,8 @@ function Weights.stack_experts(arrays, experts)
   for _, prefix in ipairs(fused) do
     local both = arrays[prefix .. ".experts.gate_up_proj"]
     local gate, up = unpack(mx.split(both, 2, -2))
-    arrays[prefix .. ".switch_mlp.gate_proj.weight"], arrays[prefix .. ".switch_mlp.up_proj.weight"] = gate, up
-    arrays[prefix .. ".switch_mlp.down_proj.weight"] = arrays[prefix .. ".experts.down_proj"]
+    arrays[prefix .. part .. "gate_proj.weight"], arrays[prefix .. part .. "up_proj.weight"] = gate, up
+    arrays[prefix .. part .. "down_proj.weight"] = arrays[prefix .. ".experts.down_proj"]
     arrays[prefix .. ".experts.gate_up_proj"], arrays[prefix .. ".experts.down_proj"] = nil, nil
   end
   return arrays

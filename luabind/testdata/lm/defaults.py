@@ -80,6 +80,9 @@ def changed(config, changes):
 
 def old(config):
     """The changes that say rotary settings as transformers 4 did."""
+    if "text_config" in config:
+        inner = old(config["text_config"])
+        return inner and {"text_config." + k: v for k, v in inner.items()}
     rope = config.get("rope_parameters")
     if not rope or "full_attention" in rope:
         return None
@@ -95,6 +98,10 @@ def old(config):
 def cases(name, config):
     """All changes for a model."""
     def paths(c):
+        if "text_config" in c:
+            yield "tie_word_embeddings"
+            yield from ("text_config." + path for path in paths(c["text_config"]))
+            return
         for key, value in c.items():
             if key not in SAID and not (key == "num_key_value_heads" and "kv_lora_rank" in c):  # it does not count there
                 yield key
@@ -105,7 +112,8 @@ def cases(name, config):
                             yield from (f"{key}.{k}.{x}" for x in v)
     seen = set()
     for start in [{}, *VARIANTS.get(name, []), *([old(config)] if old(config) else [])]:
-        own = [p for p in paths(changed(config, start)) if not start or p.split(".")[0] in start]
+        own = [p for p in paths(changed(config, start))
+               if not start or any(p == q or p.startswith(q + ".") for q in start)]
         for more in [{}] + [{p: v} for p in own for v in ("-", None)]:
             merged = {**start, **more}
             key = json.dumps(changed(config, merged), sort_keys=True)
@@ -119,10 +127,12 @@ def answer(d, config, arrays, tokens):
     with open(os.path.join(d, "config.json"), "w") as f:
         json.dump(config, f)
     try:
-        c = transformers.AutoConfig.from_pretrained(d)
-        if any(getattr(c, key, 0) > most for key, most in BIG.items()):
+        c = transformers.AutoConfig.from_pretrained(d).get_text_config()
+        if any((getattr(c, key, 0) or 0) > most for key, most in BIG.items()):
             return None  # other weights than the file's
-        model, info = transformers.AutoModelForCausalLM.from_pretrained(
+        cls = getattr(transformers, config["architectures"][0]) if "text_config" in config else \
+            transformers.AutoModelForCausalLM
+        model, info = cls.from_pretrained(
             d, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
         if any(info[k] for k in ("missing_keys", "unexpected_keys", "mismatched_keys")):
             return None
@@ -159,8 +169,9 @@ def classes(names):
     out = {}
     common = {f.name for f in dataclasses.fields(transformers.PreTrainedConfig)}
     for name in names:
-        model_type = json.load(open(os.path.join(HERE, name + ".json")))["config"]["model_type"]
-        config = transformers.AutoConfig.for_model(model_type)
+        config = json.load(open(os.path.join(HERE, name + ".json")))["config"]
+        config = type(transformers.AutoConfig.for_model(config["model_type"]).get_text_config())()
+        model_type = config.model_type
         out[model_type] = {f.name: f.default for f in dataclasses.fields(config)
                            if f.name not in common | SAID and f.default is not None}
         out[model_type]["rope_parameters"] = config.rope_parameters

@@ -32,6 +32,15 @@ LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq
           "original_max_position_embeddings": 64}
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0,
         "original_max_position_embeddings": 64}
+SHARED = dict(num_hidden_layers=6, global_head_dim=32, vocab_size_per_layer_input=128, sliding_window=8,
+              layer_types=["sliding_attention", "full_attention"] * 3)
+GROUPED = dict(n_routed_experts=8, num_experts_per_tok=3, n_group=4, topk_group=2, n_shared_experts=1,
+               moe_intermediate_size=32, routed_scaling_factor=1.5)
+LATENT = dict(q_lora_rank=24, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16)
+MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}
+PICTURES = dict(depth=1, num_heads=2, patch_size=2)
+PICTURES3 = dict(PICTURES, hidden_size=32, intermediate_size=32, out_hidden_size=64, num_position_embeddings=16,
+                 deepstack_visual_indexes=[])
 
 MODELS = {
     "llama": ("Llama", dict(COMMON, rope_parameters=LLAMA3, attention_bias=True, mlp_bias=True)),
@@ -53,6 +62,36 @@ MODELS = {
                                            rope_parameters=HALVES)),
     "gemma3": ("Gemma3Text", dict(COMMON, num_hidden_layers=6, sliding_window=8, query_pre_attn_scalar=16,
                                   tie_word_embeddings=True)),
+    "gemma3n": ("Gemma3nText", dict(COMMON, num_hidden_layers=6, num_kv_shared_layers=2, sliding_window=8,
+                                    laurel_rank=8, hidden_size_per_layer_input=8, vocab_size_per_layer_input=120,
+                                    layer_types=["sliding_attention", "full_attention"] * 3, altup_num_inputs=3,
+                                    activation_sparsity_pattern=[0.7] + [0.0] * 5)),
+    "gemma4": ("Gemma4Text", dict(COMMON, **SHARED, hidden_size_per_layer_input=8, use_double_wide_mlp=True,
+                                  num_kv_shared_layers=2)),
+    "gemma4_moe": ("Gemma4Text", dict(COMMON, **SHARED, hidden_size_per_layer_input=0, attention_k_eq_v=True,
+                                      num_global_key_value_heads=1, enable_moe_block=True, num_experts=4,
+                                      top_k_experts=2, moe_intermediate_size=32, final_logit_softcapping=3.0)),
+    "glm4_moe": ("Glm4Moe", dict(COMMON, **GROUPED, attention_bias=True, use_qk_norm=True, rope_parameters=HALVES)),
+    "glm4_moe_lite": ("Glm4MoeLite", dict(UNSAID, **GROUPED, **LATENT, num_key_value_heads=4,
+                                          mlp_layer_types=["dense", "sparse", "dense", "sparse"])),
+    "llama4": ("Llama4Text", dict(COMMON, intermediate_size_mlp=64, num_local_experts=4, num_experts_per_tok=1,
+                                  interleave_moe_layer_step=2, attention_chunk_size=8, floor_scale=4)),
+    "ministral3": ("Ministral3", dict(COMMON, rope_parameters=dict(YARN, llama_4_scaling_beta=0.2, mscale=1.0,
+                                                                   original_max_position_embeddings=6,
+                                                                   mscale_all_dim=1.0))),
+    "mistral3": ("Mistral3", dict(text_config=dict(COMMON, model_type="mistral", sliding_window=None),
+                                  vision_config=dict(
+        model_type="pixtral", hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        head_dim=16, image_size=8, patch_size=4))),
+    "qwen2_vl": ("Qwen2VL", dict(text_config=dict(UNSAID, rope_parameters=MROPE), vision_config=dict(
+        PICTURES, embed_dim=32, hidden_size=64, mlp_ratio=1))),
+    "qwen2_5_vl": ("Qwen2_5_VL", dict(text_config=dict(UNSAID, rope_parameters=MROPE), vision_config=dict(
+        PICTURES, hidden_size=32, intermediate_size=32, out_hidden_size=64, fullatt_block_indexes=[0]))),
+    "qwen3_vl": ("Qwen3VL", dict(text_config=dict(COMMON, rope_parameters=dict(MROPE, mrope_interleaved=True)),
+                                 vision_config=PICTURES3)),
+    "qwen3_vl_moe": ("Qwen3VLMoe", dict(text_config=dict(
+        COMMON, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=48, mlp_only_layers=[1],
+        tie_word_embeddings=False, rope_parameters=dict(MROPE, mrope_interleaved=True)), vision_config=PICTURES3)),
     "gpt_oss": ("GptOss", dict(COMMON, num_local_experts=8, num_experts_per_tok=3, sliding_window=8,
                                rope_parameters=dict(YARN, truncate=False))),
     "deepseek_v3": ("DeepseekV3", dict(
@@ -105,7 +144,8 @@ def save(kind, settings, d):
     """Writes a model with drawn weights to a directory; gives its class, config.json and the shapes of its weights."""
     config = getattr(transformers, kind + "Config")(**settings)
     config._attn_implementation = "eager"
-    model = getattr(transformers, kind.removesuffix("Text") + "ForCausalLM")(config).eval()
+    head = "ForConditionalGeneration" if "text_config" in settings else "ForCausalLM"
+    model = getattr(transformers, kind.removesuffix("Text") + head)(config).eval()
     model.save_pretrained(d)
     path = os.path.join(d, "model.safetensors")
     with safe_open(path, "np") as f:

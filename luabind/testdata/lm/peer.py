@@ -37,6 +37,9 @@ WIDE = dict(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, num_key
 UNSAID = {k: v for k, v in WIDE.items() if k != "head_dim"}
 EXPERTS = dict(WIDE, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=128)
 WINDOWS = dict(WIDE, layer_types=["sliding_attention", "full_attention"])
+FEW = dict(WIDE, num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2)
+LATENT = dict(num_key_value_heads=4, q_lora_rank=128, kv_lora_rank=128, qk_nope_head_dim=128, qk_rope_head_dim=128,
+              v_head_dim=32)
 HYBRID = dict(layer_types=["linear_attention", "full_attention"], full_attention_interval=2,
               linear_value_head_dim=32)
 LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
@@ -49,9 +52,16 @@ CHANGES = {
     "qwen3_next": dict(EXPERTS, **HYBRID, shared_expert_intermediate_size=128), "qwen3_5": dict(WIDE, **HYBRID),
     "qwen3_5_moe": dict(EXPERTS, **HYBRID, shared_expert_intermediate_size=128), "gemma3": dict(
         WINDOWS, hidden_size=256, query_pre_attn_scalar=32, sliding_window_pattern=2),
+    "gemma3n": dict(FEW, activation_sparsity_pattern=[0.7] + [0.0] * 3, num_kv_shared_layers=0,
+                    hidden_size_per_layer_input=64, hidden_size=256),
+    "gemma4": dict(FEW, num_kv_shared_layers=2, hidden_size_per_layer_input=64, global_head_dim=64, hidden_size=256),
+    "gemma4_moe": dict(FEW, global_head_dim=64, top_k_experts=4, moe_intermediate_size=128, hidden_size=256),
+    "glm4_moe": dict(WIDE, moe_intermediate_size=128),
+    "glm4_moe_lite": dict(UNSAID, **LATENT, moe_intermediate_size=128, mlp_layer_types=["dense", "sparse"]),
+    "llama4": dict(WIDE, num_hidden_layers=4, intermediate_size_mlp=128, rms_norm_eps=1e-6), "ministral3": WIDE,
+    "mistral3": WIDE, "qwen2_vl": UNSAID, "qwen2_5_vl": UNSAID, "qwen3_vl": WIDE, "qwen3_vl_moe": EXPERTS,
     "gpt_oss": dict(WINDOWS, num_local_experts=4, num_experts_per_tok=2, rope_parameters=generate.YARN),
-    "deepseek_v3": dict(UNSAID, num_key_value_heads=4, q_lora_rank=128, kv_lora_rank=128, qk_nope_head_dim=128,
-                        qk_rope_head_dim=128, v_head_dim=32, moe_intermediate_size=128),
+    "deepseek_v3": dict(UNSAID, **LATENT, moe_intermediate_size=128),
     "qwen2": dict(WIDE, use_sliding_window=False), "qwen2_moe": dict(EXPERTS, mlp_only_layers=[], norm_topk_prob=False,
                                                       shared_expert_intermediate_size=128),
     "phi3": dict(UNSAID, rope_parameters=LONG), "gemma": dict(WIDE, hidden_size=256, hidden_activation="gelu"),
@@ -62,6 +72,7 @@ CHANGES = {
     "cohere2": dict(WINDOWS, sliding_window_pattern=2), "ernie4_5": WIDE, "seed_oss": WIDE,
     "starcoder2": dict(UNSAID, sliding_window=None, hidden_act="gelu"), "stablelm": UNSAID,
 }
+AS_THEY_ARE = {"olmo2", "gemma3n", "gemma4", "gemma4_moe", "ministral3"}
 
 
 def said(d, count, **more):
@@ -75,15 +86,22 @@ def said(d, count, **more):
     return torch.tensor(tokens, dtype=torch.uint8), torch.tensor(values, dtype=torch.float32), model
 
 
+def changed(settings, changes):
+    """Settings of a model with changes, which are of the text."""
+    if "text_config" not in settings:
+        return dict(settings, **changes)
+    return dict(settings, text_config=dict(settings["text_config"], **changes))
+
+
 def make(mlxlua, name):
     kind, settings = generate.MODELS[name]
     out = {}
     with tempfile.TemporaryDirectory() as d:
-        _, config, shapes = generate.save(kind, dict(settings, **CHANGES[name]), d + "/model")
+        _, config, shapes = generate.save(kind, changed(settings, CHANGES[name]), d + "/model")
         for key, args in {"floats": None, **PACKED}.items():
             command = ["convert"] if args is None else ["quantize", *args]
-            if name == "olmo2" and key[0] != "a" and args:
-                continue  # MLX unpacks embeddings of these modes as bfloat16, which olmo2 multiplies as they are
+            if name in AS_THEY_ARE and key[0] != "a" and args:
+                continue  # MLX unpacks embeddings of these modes as bfloat16, which these multiply as they are
             subprocess.run([mlxlua, "lm", *command, "--model", d + "/model", "--mlx-path", f"{d}/{key}"], check=True,
                            stdout=subprocess.DEVNULL)
             try:

@@ -32,12 +32,8 @@ function Model:init(w, config)
 end
 
 function Model.names(name, config)
-  if name:match("^vision_tower") or name:match("^model%.vision_tower") or name:match("multi_modal_projector") then
-    return nil
-  end
-  name = name:gsub("^model%.language_model%.", "model."):gsub("^language_model%.model%.", "model.")
-  name = name:gsub("^language_model%.lm_head", "lm_head")
-  return Decoder.names(name, config)
+  name = Decoder.text_names(name)
+  return name and Decoder.names(name, config)
 end
 
 -- portable gives layers with a window the key of their base that transformers 4 has: see Config:portable.

@@ -74,7 +74,8 @@ local Model = nn.class("Model", Decoder)
 -- (classes), norms (their names in a layer), norm (which method of weights makes them: "norm", "layer_norm" or
 -- "gemma_norm") and norm_bias, turned (which layers have rotary embeddings) and interleaved (neighbours are turned, not
 -- halves). Of o, eps and act are the keys of what norms add and of the activation, if they are others than rms_norm_eps
--- and hidden_act; windows says that all layers have the window of sliding_window.
+-- and hidden_act; windows says that all layers have the window of sliding_window; types(turned) is the type of a layer
+-- with or without rotary embeddings, unless it is listed, and chunk the size of its chunks.
 function Model.settings(config, o)
   o = o or {}
   local c = Decoder.settings(config, o.eps)
@@ -83,12 +84,6 @@ function Model.settings(config, o)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
   c.rope = config:rope()
   config:only("activation", "swiglu") -- beside hidden_act
-  if o.windows then
-    c.layout = Decoder.same_windows(config, c.layers, config:get("sliding_window"))
-  else
-    local types = config:layer_types(c.layers, function() return "full_attention" end)
-    c.layout = Decoder.layout_of(types, config:said("layer_types") and config:get("sliding_window"))
-  end
   local every = config:get("no_rope_layer_interval", nil, "size")
   local listed = config:by_layer("no_rope_layers", "counts", c.layers)
   c.turned = {}
@@ -96,6 +91,14 @@ function Model.settings(config, o)
     c.turned[i] = true
     if every then c.turned[i] = i % every ~= 0 end
     if listed then c.turned[i] = listed[i] ~= 0 end
+  end
+  if o.windows then
+    c.layout = Decoder.same_windows(config, c.layers, config:get("sliding_window"))
+  else
+    local types = config:layer_types(c.layers, function(i)
+      return o.types and o.types(c.turned[i]) or "full_attention"
+    end)
+    c.layout = Decoder.layout_of(types, config:said("layer_types") and config:get("sliding_window"), o.chunk)
   end
   return c
 end

@@ -142,13 +142,12 @@ function Model:init(w, config)
     return i % every == 0 and "full_attention" or "linear_attention"
   end))
   Decoder.init(self, w, c, Layer)
-  if not c.joined then self.saved_below = "language_model." end -- as mlx-lm names the weights of Qwen3.5
+  self._whole = not c.joined -- so mlx-lm names the weights of all Qwen3.5
 end
 
 function Model.names(name, config)
-  if name:match("^vision_tower") or name:match("^model%.visual") then return nil end
-  name = name:gsub("^model%.language_model%.", "model."):gsub("^language_model%.", "")
-  return Decoder.names(name, config)
+  name = Decoder.text_names(name)
+  return name and Decoder.names(name, config)
 end
 
 -- sanitize brings the weights of transformers' files into the form of mlx-lm's, which one knows by their convolution:
