@@ -1,4 +1,5 @@
--- The delta rule's kernel in all its forms is the rule in plain operations, and its gradients are those of differences.
+-- The kernels of the delta rule and of Mamba 2's sum, in all their forms, are the rule in plain operations, and their
+-- gradients are those of differences.
 local delta = require("lm.delta")
 mx.random.seed(3)
 
@@ -10,18 +11,19 @@ end
 
 local function worst(a, b) return mx.max(mx.abs(a - b)):item() end
 
-for _, vector in ipairs{false, true} do
+for _, form in ipairs{"delta", "vector", "sum"} do
+  local vector, kind = form == "vector", form == "sum" and "sum" or nil
   for _, masked in ipairs{false, true} do
     for _, sizes in ipairs{{2, 5, 2, 4, 32, 8}, {1, 3, 1, 3, 48, 5}, {3, 1, 2, 2, 128, 16}, {1, 4, 2, 2, 20, 6}} do
       local x = inputs(sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], sizes[6], vector)
       local mask
       if masked then mask = mx.greater(mx.random.uniform(0, 1, {sizes[1], sizes[2]}), 0.3) end
-      local y, s = delta.rule(x[1], x[2], x[3], x[4], x[5], x[6], mask)
-      local want_y, want_s = delta.plain(x[1], x[2], x[3], x[4], x[5], x[6], mask)
+      local y, s = delta.rule(x[1], x[2], x[3], x[4], x[5], x[6], mask, kind)
+      local want_y, want_s = delta.plain(x[1], x[2], x[3], x[4], x[5], x[6], mask, kind)
       assert(worst(y, want_y) < 1e-5 and worst(s, want_s) < 1e-5)
 
       local function loss(q, k, v, g, beta, state)
-        local out, last = delta.rule(q, k, v, g, beta, state, mask)
+        local out, last = delta.rule(q, k, v, g, beta, state, mask, kind)
         return (out * mx.sin(mx.arange(out.size):reshape(out.shape))):sum() + (last * last):sum()
       end
       local grads = mx.grad(loss, {0, 1, 2, 3, 4, 5})(unpack(x))

@@ -68,7 +68,8 @@ end
 -- and is not gone on with. expected is the length to which a text is read in parts.
 function Caches:ready(model, more)
   local total = math.max(self.offset + more - self.least, self.expected or 0)
-  local longest, switch = self.first[1].longest, self.first[1].switch
+  local longest, switch, most = self.first[1].longest, self.first[1].switch, self.first[1].most
+  if most and total > most then fail("a text of %d tokens, where the model has positions for %d", total, most) end
   if longest and self.offset > 0 and total > longest then
     fail("beyond max_position_embeddings = %d tokens each further one turns all others anew (rope_type dynamic): a %s",
       longest, ("text of %d is read at once, and not gone on with"):format(total))

@@ -135,12 +135,12 @@ end
 
 -- act is the activation function that a key names.
 function Config:act(key, default)
-  local nn = require("mx.nn")
+  local mx, nn = require("mx"), require("mx.nn")
   local v = self:get(key, default)
   if v == nil then fail("%s is missing", key) end
   local known = {silu = nn.silu, swish = nn.silu, gelu = nn.gelu, gelu_pytorch_tanh = nn.gelu_approx,
-    gelu_new = nn.gelu_approx, relu = nn.relu}
-  if not known[v] then fail("%s = %s is not built; these are: silu, gelu, gelu_pytorch_tanh, relu", key, v) end
+    gelu_new = nn.gelu_approx, relu = nn.relu, relu2 = function(x) return mx.square(nn.relu(x)) end}
+  if not known[v] then fail("%s = %s is not built; these are: silu, gelu, gelu_pytorch_tanh, relu, relu2", key, v) end
   return known[v]
 end
 
@@ -180,7 +180,7 @@ function Config:quantization()
 end
 
 -- portable is config.json with the keys of both dialects, for programs that know one of them, and with what they take
--- for granted in different ways: tied says whether the scores come from the embedding. more(settings, whole), a
+-- for granted in different ways: tied says whether the scores come from the embedding. more(settings, whole, config), a
 -- model's portable, adds what a family has of its own: whole is all of config.json, settings the part of the text; it
 -- may give another table for that part.
 function Config:portable(tied, more)
@@ -193,7 +193,7 @@ function Config:portable(tied, more)
     out.text_config = into
     into.tie_word_embeddings, out.tie_word_embeddings = tied, tied -- which may be said of the whole, or of its text
   end
-  if more then into = more(into, out) or into end
+  if more then into = more(into, out, self) or into end
   local function set(key, value)
     if into[key] == nil and value ~= nil and value ~= host.null then into[key] = value end
   end

@@ -3,9 +3,10 @@ local mx, nn = require("mx"), require("mx.nn")
 local layers, rope = require("lm.layers"), require("lm.rope")
 
 -- Decoder is the class of models: a class below it calls Decoder.init(self, w, c, Layer). Settings of c: vocab_size,
--- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), norm (the method of weights
--- that makes norms, "norm" unless it is given), norm_bias (whether they have one), rope, or where it differs by layers
--- rope_full and rope_window (see lm.rotary), and layout, each layer's cache: see lm.cache.
+-- hidden_size, eps, layers (how many), tied (whether the scores come from the embedding), head_bias (whether those have
+-- one), norm (the method of weights that makes norms, "norm" unless it is given), norm_bias (whether they have one),
+-- rope, or where it differs by layers rope_full and rope_window (see lm.rotary), and layout, each layer's cache: see
+-- lm.cache.
 local Decoder = nn.class("Decoder")
 
 function Decoder:init(w, c, Layer)
@@ -20,7 +21,7 @@ function Decoder:init(w, c, Layer)
   self.model.norm = w[c.norm or "norm"](w, "model.norm", c.hidden_size, c.eps, c.norm_bias)
   -- in a model for text and pictures the weight says it, if it is there
   if not c.tied or c.whole and w:has("lm_head.weight") then
-    self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size)
+    self.lm_head = w:linear("lm_head", c.hidden_size, c.vocab_size, c.head_bias)
   end
   self._layout, self._bounds, self._whole = c.layout, {}, c.whole
   for _, name in ipairs{"rope", "rope_full", "rope_window"} do
@@ -28,7 +29,8 @@ function Decoder:init(w, c, Layer)
   end
 end
 
--- layout is what each layer's cache is like; its fields switch and longest are those of rope.bounds.
+-- layout is what each layer's cache is like; its fields switch and longest are those of rope.bounds, and most is how
+-- many positions the model has, if they are counted.
 function Decoder:layout()
   local out = {}
   for k, v in pairs(self._bounds) do out[k] = v end
@@ -55,6 +57,24 @@ function Decoder:forward(tokens, caches)
   x = self.model.norm(x)
   if self.lm_head then return self.lm_head(x) end
   return self.model.embed_tokens:as_linear(x)
+end
+
+-- called gives a class of models names and saved_as for files in which what is called ours here is called theirs: list
+-- is {{ours, theirs}, ...}, each a beginning of names.
+function Decoder.called(Model, list)
+  local function swapped(name, from, to)
+    for _, pair in ipairs(list) do
+      local a, b = pair[from], pair[to]
+      if name == a or name:sub(1, #a + 1) == a .. "." then return b .. name:sub(#a + 1) end
+    end
+    return name
+  end
+  local names = Model.names or Decoder.names
+  function Model.names(name, config)
+    name = names(swapped(name, 2, 1), config)
+    return name
+  end
+  function Model:saved_as(name) return swapped(name, 1, 2) end
 end
 
 -- saved_as is the name under which a weight is written, as mlx-lm knows it: below language_model in models for text and
@@ -109,6 +129,8 @@ end
 function Decoder.layout_of(types, window, chunk)
   local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window, windowed = true},
     linear_attention = {kind = "state"},
+    attention = {kind = "kv"}, mamba = {kind = "state"},
+    conv = {kind = "state"}, moe = {kind = "none"}, mlp = {kind = "none"}, -- attention and mamba: as older files say
     chunked_attention = chunk and {kind = "kv", window = chunk, chunk = chunk}}
   local out = {}
   for i, name in ipairs(types) do

@@ -61,6 +61,54 @@ local families = {
     routed_scaling_factor = 1.8, kv_lora_rank = 512, q_lora_rank = 768, qk_rope_head_dim = 64, v_head_dim = 256,
     qk_nope_head_dim = 192, n_group = 1, topk_group = 1, num_experts_per_tok = 4, norm_topk_prob = true,
     rope_interleave = true}),
+  gpt2 = {vocab_size = 50257, n_positions = 1024, n_embd = 768, n_layer = 12, n_head = 12, layer_norm_epsilon = 1e-5,
+    activation_function = "gelu_new", scale_attn_weights = true, summary_type = "cls_index", summary_use_proj = true,
+    summary_proj_to_labels = true, summary_first_dropout = 0.1, tie_word_embeddings = true},
+  gpt_neox = family("50432 6144 24576 44 64 - - 2048", {
+    hidden_act = "gelu", layer_norm_eps = 1e-5, attention_bias = true, use_parallel_residual = true,
+    partial_rotary_factor = 0.25, classifier_dropout = 0.1}),
+  granitemoehybrid = family("32000 4096 11008 32 32 - - 2048", {
+    embedding_multiplier = 1, logits_scaling = 1, residual_multiplier = 1, attention_multiplier = 1,
+    num_local_experts = 8, num_experts_per_tok = 2, shared_intermediate_size = 1024, mamba_n_heads = 128,
+    mamba_n_groups = 1, mamba_d_state = 256, mamba_d_head = "auto", mamba_d_conv = 4, mamba_expand = 2,
+    mamba_chunk_size = 256, mamba_conv_bias = true}),
+  lfm2 = family("65536 2560 12288 32 32 8 - 128000", {
+    norm_eps = 1e-5, tie_word_embeddings = true, conv_L_cache = 3, block_multiple_of = 256,
+    block_ffn_dim_multiplier = 1, block_auto_adjust_ff_dim = true, rope_theta = 1000000}),
+  lfm2_moe = family("65536 2048 7168 32 32 8 - 128000", {
+    norm_eps = 1e-5, tie_word_embeddings = true, conv_L_cache = 3, moe_intermediate_size = 1792, num_dense_layers = 2,
+    num_experts_per_tok = 4, num_experts = 32, use_expert_bias = true, routed_scaling_factor = 1,
+    norm_topk_prob = true, rope_theta = 1000000}),
+  mamba2 = {num_heads = 128, head_dim = 64, vocab_size = 32768, hidden_size = 4096, state_size = 128,
+    num_hidden_layers = 64, layer_norm_epsilon = 1e-5, expand = 2, conv_kernel = 4, n_groups = 8, use_conv_bias = true,
+    hidden_act = "silu", residual_in_fp32 = true, time_step_rank = "auto", time_step_min = 0.001, time_step_max = 0.1,
+    time_step_floor = 1e-4, chunk_size = 256},
+  minimax_m2 = family("200064 3072 1536 62 48 8 128 196608", {
+    num_experts_per_tok = 8, num_local_experts = 256, rope_theta = 5000000, partial_rotary_factor = 1}),
+  nemotron_h = {vocab_size = 131072, hidden_size = 4096, num_attention_heads = 32, num_key_value_heads = 8,
+    head_dim = 128, max_position_embeddings = 4096, intermediate_size = 21504, mlp_hidden_act = "relu2",
+    use_mamba_kernels = true, ssm_state_size = 128, mamba_num_heads = 128, mamba_head_dim = 64,
+    mamba_hidden_act = "silu", n_groups = 8, conv_kernel = 4, expand = 2, time_step_min = 0.001, time_step_max = 0.1,
+    time_step_floor = 1e-4, use_conv_bias = true, chunk_size = 128, mamba_ssm_cache_dtype = "float32",
+    n_routed_experts = 8, n_shared_experts = 1, moe_intermediate_size = 7688,
+    moe_shared_expert_intermediate_size = 7688, moe_shared_expert_overlap = true, num_experts_per_tok = 2,
+    routed_scaling_factor = 1, n_group = 1, topk_group = 1, norm_topk_prob = true, layer_norm_epsilon = 1e-5,
+    rescale_prenorm_residual = true, num_logits_to_keep = 1},
+  olmo3 = family("50304 4096 11008 32 32 - - 2048", {
+    rms_norm_eps = 1e-5, rope_theta = 500000, rope_local_base_freq = 500000, sliding_window = 4096}),
+  olmoe = family("50304 2048 2048 16 16 - - 4096", {rms_norm_eps = 1e-5, num_experts_per_tok = 8, num_experts = 64}),
+  phi = family("51200 2048 8192 24 32 - - 2048", {
+    hidden_act = "gelu_new", layer_norm_eps = 1e-5, partial_rotary_factor = 0.5}),
+  exaone4 = family("102400 4096 16384 32 32 32 - 2048", {
+    rms_norm_eps = 1e-5, sliding_window = 4096, sliding_window_pattern = 4}),
+  ernie4_5_moe = family("103424 2560 12288 28 20 4 - 131072", {
+    rms_norm_eps = 1e-5, tie_word_embeddings = true, moe_intermediate_size = 1536, moe_k = 6, moe_num_experts = 64,
+    moe_num_shared_experts = 2, moe_layer_start_index = 1, moe_layer_end_index = -1, moe_layer_interval = 1,
+    moe_norm_min = 1e-12, rope_theta = 500000}),
+  deepseek_v2 = family("102400 4096 11008 32 32 - - 2048", {
+    first_k_dense_replace = 0, kv_lora_rank = 512, q_lora_rank = 1536, n_routed_experts = 64, n_shared_experts = 2,
+    qk_nope_head_dim = 128, qk_rope_head_dim = 64, routed_scaling_factor = 1, topk_method = "greedy",
+    v_head_dim = 128, moe_intermediate_size = 1407}),
   gpt_oss = family("201088 2880 2880 36 64 8 64 131072", {
     num_local_experts = 128, sliding_window = 128, rms_norm_eps = 1e-5, num_experts_per_tok = 4, swiglu_alpha = 1.702,
     swiglu_limit = 7, attention_bias = true, rope_theta = 150000,

@@ -9,18 +9,25 @@ local grouped = {}
 function grouped.settings(c, config)
   c.experts = config:get("n_routed_experts", nil, "size")
   c.chosen = moe.chosen(config, c.experts or math.huge)
-  c.groups, c.chosen_groups = config:need("n_group", "size"), config:need("topk_group", "size")
+  c.groups, c.chosen_groups = config:get("n_group", 1, "size"), config:get("topk_group", 1, "size")
+  c.norm_shares, c.factor = config:get("norm_topk_prob", false), config:need("routed_scaling_factor", "number")
+  c.shared = config:get("n_shared_experts", 0, "count")
+  c.hidden = config:get("moe_intermediate_size", nil, "size")
+  local second = config.model_type == "deepseek_v2" -- a softmax, no bias, and groups by their best expert
+  c.softmax = config:only("scoring_func", second and "softmax" or "sigmoid") == "softmax"
+  if second then
+    local greedy = config:only("topk_method", "greedy", "group_limited_greedy") == "greedy"
+    if greedy then c.groups, c.chosen_groups = 1, 1 end
+    c.norm_shares = false -- whatever norm_topk_prob says
+  else
+    config:only("topk_method", "noaux_tc")
+  end
   local each = c.experts and c.experts / c.groups
   if each and (c.chosen_groups > c.groups or c.groups > 1 and (each % 1 ~= 0 or each < 2) or
     c.chosen > c.chosen_groups * each) then
     error(("lm: config.json: n_group = %s groups, topk_group = %s of them, num_experts_per_tok = %s of %s %s"):format(
       c.groups, c.chosen_groups, c.chosen, c.experts, "experts are not built"), 0)
   end
-  c.norm_shares, c.factor = config:get("norm_topk_prob", false), config:need("routed_scaling_factor", "number")
-  c.shared = config:get("n_shared_experts", 0, "count")
-  c.hidden = config:get("moe_intermediate_size", nil, "size")
-  config:only("scoring_func", "sigmoid")
-  config:only("topk_method", "noaux_tc")
   local types = config:by_layer("mlp_layer_types", "strings", c.layers)
   local dense = config:get("first_k_dense_replace", types and 1 or 0, "count")
   c.sparse = function(i)
@@ -31,11 +38,16 @@ end
 
 local Experts = nn.class("Experts")
 
-function Experts:init(w, c)
-  self.chosen, self.groups, self.chosen_groups = c.chosen, c.groups, c.chosen_groups
+-- gates makes what chooses.
+function Experts:gates(w, c)
+  self.chosen, self.groups, self.chosen_groups, self.softmax = c.chosen, c.groups, c.chosen_groups, c.softmax
   self.norm, self.factor = c.norm_shares, c.factor
   self.gate = {weight = w:array("gate.weight", {c.experts, c.hidden_size}),
-    e_score_correction_bias = w:array("gate.e_score_correction_bias", {c.experts})}
+    e_score_correction_bias = not c.softmax and w:array("gate.e_score_correction_bias", {c.experts}) or nil}
+end
+
+function Experts:init(w, c)
+  self:gates(w, c)
   local act = c.act
   self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.hidden,
     function(gate, up) return act(gate) * up end)
@@ -47,11 +59,12 @@ end
 -- choose gives the experts of each token and their shares. The bias counts for choosing only: of the groups, those
 -- whose two best experts are best, and in them the best experts.
 function Experts:choose(x)
-  local scores = mx.sigmoid(mx.matmul(x:astype(mx.float32), self.gate.weight.T:astype(mx.float32)))
-  local for_choice = scores + self.gate.e_score_correction_bias
+  local scores = mx.matmul(x:astype(mx.float32), self.gate.weight.T:astype(mx.float32))
+  scores = self.softmax and mx.softmax(scores, -1, {precise = true}) or mx.sigmoid(scores)
+  local for_choice = self.softmax and scores or scores + self.gate.e_score_correction_bias
   if self.groups > 1 then
     local grouped = for_choice:unflatten(-1, {self.groups, -1})
-    local sums = mx.topk(grouped, 2, -1):sum(-1, true)
+    local sums = mx.topk(grouped, self.softmax and 1 or 2, -1):sum(-1, true)
     local out = self.groups - self.chosen_groups
     if out > 0 then
       local worst = mx.argpartition(sums, out - 1, -2):index("...", "0:" .. out, ":")

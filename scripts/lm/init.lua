@@ -10,12 +10,16 @@ local lm = {}
 -- models are the scripts of the families, by config.json's model_type: names of modules, or what those return.
 lm.models = {}
 for file, types in pairs{
-  cohere = "cohere cohere2", deepseek_v3 = "deepseek_v3 glm4_moe_lite", ernie4_5 = "ernie4_5", gemma = "gemma gemma2",
+  cohere = "cohere cohere2", deepseek_v3 = "deepseek_v3 deepseek_v2 kimi_k2 glm4_moe_lite",
+  ernie4_5 = "ernie4_5", gemma = "gemma gemma2",
   gemma3 = "gemma3 gemma3_text", gemma3n = "gemma3n gemma3n_text", gemma4 = "gemma4 gemma4_text", glm4 = "glm glm4",
+  gpt2 = "gpt2", gpt_neox = "gpt_neox", granitemoehybrid = "granitemoehybrid", lfm2 = "lfm2 lfm2_moe",
+  mamba2 = "mamba2", minimax_m2 = "minimax_m2", nemotron_h = "nemotron_h", olmoe = "olmoe", phi = "phi",
+  exaone4 = "exaone4", ernie4_5_moe = "ernie4_5_moe",
   glm4_moe = "glm4_moe", llama4 = "llama4 llama4_text", mistral3 = "mistral3 ministral3",
   qwen_vl = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text",
   gpt_oss = "gpt_oss", granite = "granite",
-  llama = "llama mistral seed_oss smollm3", mixtral = "mixtral", olmo2 = "olmo2", phi3 = "phi3",
+  llama = "llama mistral seed_oss smollm3", mixtral = "mixtral", olmo2 = "olmo2 olmo3", phi3 = "phi3",
   qwen2 = "qwen2 qwen2_moe", qwen3 = "qwen3 qwen3_moe",
   stablelm = "stablelm", starcoder2 = "starcoder2",
   qwen3_next = "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",

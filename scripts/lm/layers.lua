@@ -180,6 +180,11 @@ function SwitchGLU:init(w, experts, inputs, hidden, act, bias)
   self.act = act or function(gate, up) return nn.silu(gate) * up end
 end
 
+-- each is what the expert of each row makes of it.
+function SwitchGLU:each(x, indices, sort)
+  return self.down_proj(self.act(self.gate_proj(x, indices, sort), self.up_proj(x, indices, sort)), indices, sort)
+end
+
 function SwitchGLU:forward(x, indices)
   local sort = indices:dim(-2) > 1 and indices.size >= 64
   local k = indices:dim(-1)
@@ -194,13 +199,30 @@ function SwitchGLU:forward(x, indices)
     x = mx.expand_dims(x, -2)
   end
   x = mx.expand_dims(x, -2)
-  local y = self.act(self.gate_proj(x, indices, sort), self.up_proj(x, indices, sort))
-  y = mx.squeeze(self.down_proj(y, indices, sort), -2)
+  local y = mx.squeeze(self:each(x, indices, sort), -2)
   if not sort then return y end
   return mx.reshape(y[back], mx.dims(shape, {y, -1}))
 end
 
-for name, class in pairs{Linear = Linear, QuantizedLinear = QuantizedLinear, MultiLinear = MultiLinear,
+-- SwitchMLP is fc2(act(fc1(x))) for each expert.
+local SwitchMLP = nn.class("SwitchMLP", SwitchGLU)
+function SwitchMLP:init(w, experts, inputs, hidden, act)
+  self.fc1, self.fc2 = w:switch("fc1", experts, inputs, hidden), w:switch("fc2", experts, hidden, inputs)
+  self.act = act
+end
+
+function SwitchMLP:each(x, indices, sort) return self.fc2(self.act(self.fc1(x, indices, sort)), indices, sort) end
+
+-- MLP is two linear layers of any names around an activation, with or without biases.
+local MLP = nn.class("MLP")
+function MLP:init(w, first, second, inputs, hidden, act, bias)
+  self[first], self[second] = w:linear(first, inputs, hidden, bias), w:linear(second, hidden, inputs, bias)
+  self.first, self.second, self.act = first, second, act
+end
+function MLP:forward(x) return self[self.second](self.act(self[self.first](x))) end
+
+for name, class in pairs{MLP = MLP, SwitchMLP = SwitchMLP,
+  Linear = Linear, QuantizedLinear = QuantizedLinear, MultiLinear = MultiLinear,
   QuantizedMultiLinear = QuantizedMultiLinear, Embedding = Embedding, QuantizedEmbedding = QuantizedEmbedding,
   SwitchLinear = SwitchLinear, QuantizedSwitchLinear = QuantizedSwitchLinear, RMSNorm = RMSNorm,
   GemmaNorm = GemmaNorm, LayerNorm = LayerNorm, GLU = GLU, FusedGLU = FusedGLU, SwitchGLU = SwitchGLU} do

@@ -29,7 +29,7 @@ WORDS = [0, 17, 34, 51, 68, 85, 102, 119]
 SAID = {"architectures", "model_type", "transformers_version", "dtype", "bos_token_id", "eos_token_id", "pad_token_id",
         "initializer_range", "use_cache", "attention_dropout", "_sliding_window_pattern", "pretraining_tp",
         "output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "num_mtp_layers",
-        "num_nextn_predict_layers", "resid_pdrop", "embd_pdrop", "residual_dropout", "hidden_dropout",
+        "num_nextn_predict_layers", "resid_pdrop", "embd_pdrop", "attn_pdrop", "residual_dropout", "hidden_dropout",
         "embedding_dropout", "use_bidirectional_attention"}
 
 # variants have settings on that the models of generate.py leave off.
@@ -173,8 +173,9 @@ def classes(names):
         config = type(transformers.AutoConfig.for_model(config["model_type"]).get_text_config())()
         model_type = config.model_type
         out[model_type] = {f.name: f.default for f in dataclasses.fields(config)
-                           if f.name not in common | SAID and f.default is not None}
-        out[model_type]["rope_parameters"] = config.rope_parameters
+                           if f.name not in common | SAID and f.default is not None
+                           and not isinstance(f.default, tuple)}
+        out[model_type]["rope_parameters"] = getattr(config, "rope_parameters", None) or {"rope_type": "default"}
     return out
 
 

@@ -27,6 +27,15 @@ old = copy(golden.config)
 old.rope_parameters = {rope_type = "default", rope_theta = 10000}
 assert(worst(scores(lm.load(weights.write(dir .. "/plain", arrays, old)), tokens), golden["long.logits"]) > 1e-3)
 
+-- Kimi K2 is DeepSeek V3 by another name.
+do
+  local whole = weights.golden(folder, "deepseek_v3")
+  local kimi = copy(whole.config)
+  kimi.model_type = "kimi_k2"
+  local built = lm.build(weights.arrays(whole), lm.Config.new(kimi))
+  assert(worst(scores(built, whole["long.tokens"]), whole["long.logits"]) < 2e-5)
+end
+
 -- What is not built has its name in the error.
 local count = 0
 local function refused(text, changes, more)

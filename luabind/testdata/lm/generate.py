@@ -37,6 +37,9 @@ SHARED = dict(num_hidden_layers=6, global_head_dim=32, vocab_size_per_layer_inpu
 GROUPED = dict(n_routed_experts=8, num_experts_per_tok=3, n_group=4, topk_group=2, n_shared_experts=1,
                moe_intermediate_size=32, routed_scaling_factor=1.5)
 LATENT = dict(q_lora_rank=24, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16)
+CONVS = ["conv", "full_attention", "conv", "full_attention"]
+LINEAR_FULL = ["linear_attention", "full_attention"] * 2
+MAMBA = dict(mamba_n_heads=8, mamba_d_head=16, mamba_n_groups=2, mamba_d_state=32, mamba_chunk_size=8)
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}
 PICTURES = dict(depth=1, num_heads=2, patch_size=2)
 PICTURES3 = dict(PICTURES, hidden_size=32, intermediate_size=32, out_hidden_size=64, num_position_embeddings=16,
@@ -92,6 +95,38 @@ MODELS = {
     "qwen3_vl_moe": ("Qwen3VLMoe", dict(text_config=dict(
         COMMON, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=48, mlp_only_layers=[1],
         tie_word_embeddings=False, rope_parameters=dict(MROPE, mrope_interleaved=True)), vision_config=PICTURES3)),
+    "lfm2": ("Lfm2", dict(UNSAID, block_multiple_of=32, block_ffn_dim_multiplier=1.2, layer_types=CONVS)),
+    "lfm2_moe": ("Lfm2Moe", dict(UNSAID, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32,
+                                 num_dense_layers=1, routed_scaling_factor=1.5, conv_bias=True, layer_types=CONVS)),
+    "granitemoehybrid": ("GraniteMoeHybrid", dict(UNSAID, **MAMBA, layer_types=LINEAR_FULL, num_local_experts=6,
+                                                  num_experts_per_tok=2, shared_intermediate_size=48,
+                                                  embedding_multiplier=6.0, attention_multiplier=0.3,
+                                                  residual_multiplier=0.4, logits_scaling=2.5)),
+    "granite_dense": ("GraniteMoeHybrid", dict(UNSAID, **MAMBA, layer_types=LINEAR_FULL, num_local_experts=0,
+                                               shared_intermediate_size=96, position_embedding_type="rope",
+                                               attention_multiplier=0.3)),
+    "nemotron_h": ("NemotronH", dict(COMMON, **GROUPED, moe_shared_expert_intermediate_size=48, mamba_num_heads=8,
+                                     mamba_head_dim=16, ssm_state_size=32, n_groups=2, chunk_size=8,
+                                     layers_block_type=["linear_attention", "moe", "full_attention", "mlp"])),
+    "mamba2": ("Mamba2", dict(hidden_size=64, num_hidden_layers=3, vocab_size=128, num_heads=8, head_dim=16,
+                              state_size=32, n_groups=2, chunk_size=8, bos_token_id=0, eos_token_id=1,
+                              pad_token_id=0)),
+    "olmo3": ("Olmo3", dict(UNSAID, sliding_window=8)),
+    "olmoe": ("Olmoe", dict(UNSAID, num_experts=8, num_experts_per_tok=3, norm_topk_prob=True, clip_qkv=0.6)),
+    "phi": ("Phi", dict(UNSAID, qk_layernorm=True)),
+    "gpt2": ("GPT2", dict(n_embd=64, n_layer=4, n_head=4, n_positions=64, vocab_size=128, bos_token_id=0,
+                          eos_token_id=1)),
+    "gpt_neox": ("GPTNeoX", dict({k: v for k, v in UNSAID.items() if k != "num_key_value_heads"}, rope_parameters={
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5})),
+    "gpt_neox_serial": ("GPTNeoX", dict({k: v for k, v in UNSAID.items() if k != "num_key_value_heads"},
+                                        use_parallel_residual=False, attention_bias=False)),
+    "exaone4": ("Exaone4", dict(UNSAID, sliding_window=8, sliding_window_pattern=2)),
+    "ernie4_5_moe": ("Ernie4_5_Moe", dict(UNSAID, moe_num_experts=8, moe_k=3, moe_intermediate_size=32,
+                                          moe_num_shared_experts=1, moe_layer_start_index=1, moe_layer_interval=2)),
+    "deepseek_v2": ("DeepseekV2", dict(
+        UNSAID, **{k: v for k, v in GROUPED.items()}, **LATENT, num_key_value_heads=4, first_k_dense_replace=1,
+        topk_method="group_limited_greedy", norm_topk_prob=False)),
+    "minimax_m2": ("MiniMaxM2", dict(COMMON, num_local_experts=6, num_experts_per_tok=2, rope_parameters=HALVES)),
     "gpt_oss": ("GptOss", dict(COMMON, num_local_experts=8, num_experts_per_tok=3, sliding_window=8,
                                rope_parameters=dict(YARN, truncate=False))),
     "deepseek_v3": ("DeepseekV3", dict(
@@ -145,7 +180,8 @@ def save(kind, settings, d):
     config = getattr(transformers, kind + "Config")(**settings)
     config._attn_implementation = "eager"
     head = "ForConditionalGeneration" if "text_config" in settings else "ForCausalLM"
-    model = getattr(transformers, kind.removesuffix("Text") + head)(config).eval()
+    name = "GPT2LMHeadModel" if kind == "GPT2" else kind.removesuffix("Text") + head
+    model = getattr(transformers, name)(config).eval()
     model.save_pretrained(d)
     path = os.path.join(d, "model.safetensors")
     with safe_open(path, "np") as f:

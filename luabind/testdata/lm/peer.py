@@ -40,6 +40,7 @@ WINDOWS = dict(WIDE, layer_types=["sliding_attention", "full_attention"])
 FEW = dict(WIDE, num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2)
 LATENT = dict(num_key_value_heads=4, q_lora_rank=128, kv_lora_rank=128, qk_nope_head_dim=128, qk_rope_head_dim=128,
               v_head_dim=32)
+BLOCK = dict(mamba_d_head=32, mamba_n_groups=1)
 HYBRID = dict(layer_types=["linear_attention", "full_attention"], full_attention_interval=2,
               linear_value_head_dim=32)
 LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
@@ -60,6 +61,18 @@ CHANGES = {
     "glm4_moe_lite": dict(UNSAID, **LATENT, moe_intermediate_size=128, mlp_layer_types=["dense", "sparse"]),
     "llama4": dict(WIDE, num_hidden_layers=4, intermediate_size_mlp=128, rms_norm_eps=1e-6), "ministral3": WIDE,
     "mistral3": WIDE, "qwen2_vl": UNSAID, "qwen2_5_vl": UNSAID, "qwen3_vl": WIDE, "qwen3_vl_moe": EXPERTS,
+    "lfm2": dict(UNSAID, layer_types=["conv", "full_attention"], block_multiple_of=128),
+    "lfm2_moe": dict({k: v for k, v in EXPERTS.items() if k != "head_dim"}, layer_types=["conv", "full_attention"]),
+    "granitemoehybrid": dict(UNSAID, **BLOCK, num_local_experts=4, shared_intermediate_size=128,
+                             layer_types=["linear_attention", "full_attention"]),
+    "granite_dense": dict(UNSAID, **BLOCK, shared_intermediate_size=256,
+                          layer_types=["linear_attention", "full_attention"]),
+    "nemotron_h": dict(WIDE, moe_shared_expert_intermediate_size=128, moe_intermediate_size=128, mamba_head_dim=32),
+    "mamba2": dict(hidden_size=128, num_hidden_layers=2, head_dim=32, n_groups=1), "olmo3": UNSAID,
+    "olmoe": dict({k: v for k, v in EXPERTS.items() if k not in ("head_dim", "moe_intermediate_size")}, clip_qkv=None),
+    "phi": dict(UNSAID, qk_layernorm=False), "gpt2": dict(n_embd=128, n_layer=2, n_positions=256),
+    "gpt_neox": {k: v for k, v in UNSAID.items() if k != "num_key_value_heads"}, "exaone4": UNSAID,
+    "minimax_m2": dict(WIDE, num_local_experts=4), "deepseek_v2": dict(UNSAID, **LATENT, moe_intermediate_size=128),
     "gpt_oss": dict(WINDOWS, num_local_experts=4, num_experts_per_tok=2, rope_parameters=generate.YARN),
     "deepseek_v3": dict(UNSAID, **LATENT, moe_intermediate_size=128),
     "qwen2": dict(WIDE, use_sliding_window=False), "qwen2_moe": dict(EXPERTS, mlp_only_layers=[], norm_topk_prob=False,

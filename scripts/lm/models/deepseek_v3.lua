@@ -1,4 +1,5 @@
--- DeepSeek V3 and GLM-4.7-Flash: attention over a latent vector for each token, and experts chosen by groups.
+-- DeepSeek V2 and V3, Kimi K2 and GLM-4.7-Flash: attention over a latent vector for each token, and experts chosen by
+-- groups.
 local mx, nn = require("mx"), require("mx.nn")
 local Decoder, layers, rope = require("lm.decoder"), require("lm.layers"), require("lm.rope")
 local Llama, grouped, Weights = require("lm.models.llama"), require("lm.grouped"), require("lm.weights")
@@ -53,7 +54,8 @@ function Model:init(w, config)
   c.values, c.rank = config:need("v_head_dim", "size"), config:need("kv_lora_rank", "size")
   c.q_rank = config:get("q_lora_rank", nil, "size")
   config:get("qk_head_dim")
-  c.interleave = config:get("rope_interleave", false)
+  c.interleave = config:get("rope_interleave", config.model_type == "deepseek_v2")
+  config:get("head_dim")
   c.scale = (c.nope + c.turned) ^ -0.5
   local all = c.rope.mscale_all_dim
   if all and all ~= 0 and c.rope.factor and c.rope.rope_type ~= "default" then

@@ -11,7 +11,8 @@ function Attention:init(w, c, i)
   self.q_proj = w:linear("q_proj", dims, c.heads * c.head_dim, c.attention_bias)
   self.k_proj = w:linear("k_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
   self.v_proj = w:linear("v_proj", dims, c.kv_heads * c.head_dim, c.attention_bias)
-  self.o_proj = w:linear("o_proj", c.heads * c.head_dim, dims, c.output_bias)
+  self.output = c.output_name
+  self[self.output or "o_proj"] = w:linear(self.output or "o_proj", c.heads * c.head_dim, dims, c.output_bias)
   if not c.turned or c.turned[i] then self.rope = rope.RoPE(c.head_dim, c.rope, c.interleaved) end
 end
 
@@ -23,7 +24,7 @@ end
 
 function Attention:forward(x, caches, cache)
   local q, k, v = self:project(x)
-  return self.o_proj(Decoder.attend(caches, cache, q, k, v, self.rope, self.options))
+  return self[self.output or "o_proj"](Decoder.attend(caches, cache, q, k, v, self.rope, self.options))
 end
 
 -- NormedAttention is Attention with norms of each head's queries and keys.
@@ -72,17 +73,18 @@ local Model = nn.class("Model", Decoder)
 
 -- settings are what the parts above take. A family changes them: scale and softcap of attention, Attention and MLP
 -- (classes), norms (their names in a layer), norm (which method of weights makes them: "norm", "layer_norm" or
--- "gemma_norm") and norm_bias, turned (which layers have rotary embeddings) and interleaved (neighbours are turned, not
--- halves). Of o, eps and act are the keys of what norms add and of the activation, if they are others than rms_norm_eps
--- and hidden_act; windows says that all layers have the window of sliding_window; types(turned) is the type of a layer
--- with or without rotary embeddings, unless it is listed, and chunk the size of its chunks.
+-- "gemma_norm") and norm_bias, output_name (what attention's last matrix is called), turned (which layers have rotary
+-- embeddings) and interleaved (neighbours are turned, not halves). Of o, eps and act are the keys of what norms add and
+-- of the activation, if they are others than rms_norm_eps and hidden_act; windows says that all layers have the window
+-- of sliding_window; types(turned, i) is the type of a layer, with or without rotary embeddings, unless it is listed,
+-- chunk the size of its chunks, and layer_type the type of layers that c.rope is for, where it differs by type.
 function Model.settings(config, o)
   o = o or {}
   local c = Decoder.settings(config, o.eps)
   c.intermediate_size, c.act = config:need("intermediate_size", "size"), config:act(o.act or "hidden_act")
   c.output_bias = config:get("attention_out_bias", c.attention_bias)
   c.mlp_bias, c.interleaved = config:get("mlp_bias", false), config:get("rope_traditional", false)
-  c.rope = config:rope()
+  c.rope = config:rope(o.layer_type or nil)
   config:only("activation", "swiglu") -- beside hidden_act
   local every = config:get("no_rope_layer_interval", nil, "size")
   local listed = config:by_layer("no_rope_layers", "counts", c.layers)
@@ -96,9 +98,10 @@ function Model.settings(config, o)
     c.layout = Decoder.same_windows(config, c.layers, config:get("sliding_window"))
   else
     local types = config:layer_types(c.layers, function(i)
-      return o.types and o.types(c.turned[i]) or "full_attention"
+      return o.types and o.types(c.turned[i], i) or "full_attention"
     end)
-    c.layout = Decoder.layout_of(types, config:said("layer_types") and config:get("sliding_window"), o.chunk)
+    c.layout = Decoder.layout_of(types, (o.types or config:said("layer_types")) and
+      config:get("sliding_window"), o.chunk)
   end
   return c
 end

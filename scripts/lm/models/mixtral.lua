@@ -43,4 +43,5 @@ function Model.sanitize(arrays, config)
   return Weights.stack_experts(arrays, config:need("num_local_experts", "size", "num_experts"))
 end
 
+Model.Layer = Layer
 return Model

@@ -1,6 +1,7 @@
--- OLMo 2: norms after attention and the feed-forward part, not before, and norms over all queries and all keys.
+-- OLMo 2 and 3: norms after attention and the feed-forward part, not before, and norms over all queries and all keys.
+-- In OLMo 3 three of four layers have a window, whose rotary embeddings nothing scales.
 local nn = require("mx.nn")
-local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
+local Decoder, Llama, rope = require("lm.decoder"), require("lm.models.llama"), require("lm.rope")
 
 local Attention = nn.class("Attention", Llama.Attention)
 
@@ -8,6 +9,7 @@ function Attention:init(w, c, i)
   Llama.Attention.init(self, w, c, i)
   self.q_norm = w:norm("q_norm", c.heads * c.head_dim, c.eps)
   self.k_norm = w:norm("k_norm", c.kv_heads * c.head_dim, c.eps)
+  if c.rope_window and c.layout[i].window then self.rope = rope.RoPE(c.head_dim, c.rope_window) end
 end
 
 function Attention:project(x)
@@ -25,9 +27,14 @@ end
 local Model = nn.class("Model", Decoder)
 
 function Model:init(w, config)
-  local c = Llama.settings(config)
+  local third = config.model_type == "olmo3"
+  local c = Llama.settings(config, {layer_type = third and "full_attention", types = third and function(_, i)
+    return i % 4 == 0 and "full_attention" or "sliding_attention"
+  end})
+  if third then c.rope_window = config:rope("sliding_attention", "rope_theta") end
   c.Attention, c.norms = Attention, {"post_attention_layernorm", "post_feedforward_layernorm"}
   Decoder.init(self, w, c, Layer)
 end
 
+Model.Attention, Model.Layer = Attention, Layer
 return Model

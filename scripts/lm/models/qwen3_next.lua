@@ -2,7 +2,7 @@
 -- have a mixture of experts. Qwen3.5 keeps apart what Qwen3-Next projects in one matrix.
 local mx, nn = require("mx"), require("mx.nn")
 local Decoder, layers, rope = require("lm.decoder"), require("lm.layers"), require("lm.rope")
-local moe, delta = require("lm.moe"), require("lm.delta")
+local moe, delta, recurrent = require("lm.moe"), require("lm.delta"), require("lm.recurrent")
 
 local Attention = nn.class("Attention")
 
@@ -47,7 +47,7 @@ function DeltaNet:init(w, c)
     self.in_proj_z = w:linear("in_proj_z", dims, values)
     self.in_proj_b, self.in_proj_a = w:linear("in_proj_b", dims, self.vh), w:linear("in_proj_a", dims, self.vh)
   end
-  self.conv1d = {weight = w:array("conv1d.weight", {2 * keys + values, self.width, 1})}
+  self.conv1d = recurrent.Conv(w:at("conv1d"), 2 * keys + values, self.width)
   self.dt_bias, self.A_log = w:array("dt_bias", {self.vh}), w:array("A_log", {self.vh})
   self.norm = GatedNorm(w:array("norm.weight", {self.dv}), c.eps)
   self.out_proj = w:linear("out_proj", values, dims)
@@ -67,24 +67,11 @@ function DeltaNet:project(x)
   return qkv, z:flatten(-2, -1):unflatten(-1, {self.vh, -1}), b:flatten(-2, -1), a:flatten(-2, -1)
 end
 
--- convolved is the causal convolution of each feature by itself over a few tokens.
-function DeltaNet:convolved(x)
-  local w, sum = self.conv1d.weight:squeeze(-1), nil
-  for i = 0, self.width - 1 do
-    local back = self.width - 1 - i
-    local part = x:index(":", ("%d:%s"):format(i, back > 0 and -back or "")) * w:index(":", i)
-    sum = sum and sum + part or part
-  end
-  return nn.silu(sum)
-end
-
 function DeltaNet:forward(x, caches, cache)
   local qkv, z, b, a = self:project(x)
   local real = caches:real()
-  if real then qkv = mx.where(mx.expand_dims(real, -1), qkv, mx.array(0, qkv.dtype)) end
-  local before = cache:get(1) or mx.zeros(mx.dims({qkv, 0}, self.width - 1, {qkv, 2}), qkv.dtype)
-  local seen = mx.concatenate({before, qkv}, 1)
-  local q, k, v = unpack(mx.split(self:convolved(seen), {self.kh * self.dk, 2 * self.kh * self.dk}, -1))
+  local convolved, seen = self.conv1d(qkv, cache:get(1), real)
+  local q, k, v = unpack(mx.split(nn.silu(convolved), {self.kh * self.dk, 2 * self.kh * self.dk}, -1))
   local function unit(t) -- each head's key or query, of length 1
     t = t:unflatten(-1, {self.kh, -1})
     return t * mx.rsqrt((t * t):sum(-1, true) + 1e-6)
@@ -92,7 +79,7 @@ function DeltaNet:forward(x, caches, cache)
   q, k, v = unit(q) * self.dk ^ -0.5, unit(k), v:unflatten(-1, {self.vh, -1})
   local decay = mx.exp(-mx.exp(self.A_log:astype(mx.float32)) * nn.softplus(a:astype(mx.float32) + self.dt_bias))
   local y, state = delta.rule(q, k, v, decay, mx.sigmoid(b), cache:get(2), real)
-  cache:set(seen:index(":", ("-%d:"):format(self.width - 1)), state)
+  cache:set(seen, state)
   return self.out_proj(self.norm(y, z):flatten(-2, -1))
 end
 
@@ -153,13 +140,7 @@ end
 -- sanitize brings the weights of transformers' files into the form of mlx-lm's, which one knows by their convolution:
 -- experts in one array, and norms, which multiply by 1 + w there.
 function Model.sanitize(arrays, config)
-  local foreign = false
-  for name, x in pairs(arrays) do
-    if name:match("conv1d%.weight$") and x:dim(2) ~= 1 then
-      foreign, arrays[name] = true, x:swapaxes(1, 2)
-    end
-  end
-  if foreign then
+  if recurrent.turn(arrays) then
     for name, x in pairs(arrays) do
       if name:match("norm%.weight$") and not name:match("linear_attn") then arrays[name] = x + 1 end
     end
