@@ -153,6 +153,15 @@ func CacheOf(r *tensor.Run) int {
 // have been multiplied with.
 func (p *Product) Strip() int { return CacheOf(p.Run) / 2 }
 
+// AtOnce is how many of a matrix's panels, of so many bytes each, are made at once: all of one that fits the cache, as
+// memory of a matrix's size often serves another one, while that of a strip is memory more; else a strip.
+func (p *Product) AtOnce(panels, bytes int) int {
+	if panels*bytes <= CacheOf(p.Run) {
+		return panels
+	}
+	return max(p.Strip()/bytes, 1)
+}
+
 // MultiplyBy multiplies packed rows by b, which it packs: one matrix a strip at a time.
 func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
 	return p.strips(b, func(packed tensor.Operand, sb []int, first, count int) error {
@@ -165,7 +174,7 @@ func (p *Product) MultiplyBy(a tensor.Operand, sa []int, b Matrices) error {
 func (p *Product) strips(b Matrices, multiply func(packed tensor.Operand, sb []int, first, count int) error) error {
 	panel := Width(p.DType)
 	count := (p.Cols + panel - 1) / panel
-	each := max(p.Strip()/(p.words()*kit.Accumulator(p.DType).Size()), 1)
+	each := p.AtOnce(count, p.words()*kit.Accumulator(p.DType).Size())
 	if p.Batch.Size() > 1 || count <= each {
 		pb, sb, err := p.Pack(b, p.Cols)
 		if err != nil {
