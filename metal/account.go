@@ -44,15 +44,21 @@ func (a *Account) Reserve(n int64) (release func(), err error) {
 	return func() { a.charge(-n) }, nil
 }
 
-// Reserve is Account.Reserve of what is for this device's buffers: where there is no room it first collects garbage.
+// Reserve is Account.Reserve of what is for this device's buffers: where there is no room it first collects garbage,
+// and has given up what can be made again.
 func (d *Device) Reserve(ctx context.Context, a *Account, n int64) (release func(), err error) {
 	if release, err = a.Reserve(n); err == nil {
 		return release, nil
 	}
-	if a.Check(n) == nil {
-		d.Collect(ctx)
+	if a.Check(n) != nil {
+		return nil, err
 	}
-	return a.Reserve(n)
+	d.Collect(ctx)
+	for {
+		if release, err = a.Reserve(n); err == nil || !d.pool.giveUp(n, a) {
+			return release, err
+		}
+	}
 }
 
 // fits reports whether a buffer of that size may be charged.

@@ -27,7 +27,8 @@ const (
 
 // collector is the pool's bookkeeping of collections. Its fields are guarded by pool.mu, running apart.
 type collector struct {
-	before  func() // a collection: BeforeCollect
+	before  func()                         // a collection: BeforeCollect
+	spare   func(n int64, a *Account) bool // GiveUpBy
 	collect func()
 	now     func() time.Time
 	heap    func() int64
@@ -93,6 +94,23 @@ func (d *Device) BeforeCollect(f func()) {
 	d.pool.mu.Lock()
 	d.pool.before = f
 	d.pool.mu.Unlock()
+}
+
+// GiveUpBy has f called where an allocation of n bytes is about to fail, after a collection and when no command is
+// pending: what is kept although it can be made again can be let go of then. A is the account that has no room; nil:
+// the device has none. F is called again until the allocation succeeds or f returns false, since it has nothing left.
+func (d *Device) GiveUpBy(f func(n int64, a *Account) bool) {
+	d.pool.mu.Lock()
+	d.pool.spare = f
+	d.pool.mu.Unlock()
+}
+
+// giveUp calls the function of GiveUpBy. Called without mu.
+func (p *pool) giveUp(n int64, a *Account) bool {
+	p.mu.Lock()
+	f := p.spare
+	p.mu.Unlock()
+	return f != nil && f(n, a)
 }
 
 // CollectCost says what a garbage collection would take now, and whether collections would still take at most a
@@ -320,6 +338,16 @@ func (p *pool) reclaim(ctx context.Context, r *reclaim, n int64, failed error) e
 		}
 		p.mu.Lock()
 		p.waiting--
+		return nil
+	}
+	short := r.account
+	if short.fits(sizeClass(n)) {
+		short = nil
+	}
+	p.mu.Unlock()
+	some := p.giveUp(n, short)
+	p.mu.Lock()
+	if some {
 		return nil
 	}
 	if failed != nil {

@@ -74,6 +74,7 @@ func SetDevice(dev *metal.Device) DeviceID {
 	}
 	registry.devices[d] = dev
 	dev.BeforeCollect(holders.weaken)
+	dev.GiveUpBy(func(n int64, a *metal.Account) bool { return replicas.giveUp(dev, n, a) })
 	registry.current.Store(nil)
 	return d
 }

@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,12 +146,68 @@ func TestEachDeviceHasABudget(t *testing.T) {
 	first := negOp.One(c[1], tensor.None{}, x)
 	require.NoError(t, tensor.Eval(background, first))
 	second := negOp.One(c[1], tensor.None{}, y)
-	err := tensor.Eval(background, second)
+	require.NoError(t, tensor.Eval(background, second), "x's copy is given up")
+	third := negOp.One(c[1], tensor.None{}, x)
+	err := tensor.Eval(background, third)
 	require.ErrorIs(t, err, metal.ErrNoMemory)
 	require.LessOrEqual(t, devs[1].Memory().Active, int64(3<<20))
-	require.Equal(t, tensor.Lazy, second.State())
+	require.Equal(t, tensor.Lazy, third.State())
 	require.NoError(t, tensor.Eval(background, negOp.One(c[0], tensor.None{}, y)), "the other device has room")
-	tensor.Drop(x) // with its copy
-	require.NoError(t, tensor.Eval(background, second))
-	runtime.KeepAlive(first)
+	tensor.Drop(first)
+	require.NoError(t, tensor.Eval(background, third))
+	runtime.KeepAlive(second)
+}
+
+// TestCopiesAreGivenUp: copies of other devices' arrays go where their device, or the account that they are charged to,
+// is short of memory, those first that were read longest ago, and are made again when they are read.
+func TestCopiesAreGivenUp(t *testing.T) {
+	const n, size = 1 << 18, 1 << 20 // floats, and their bytes
+	for name, limit := range map[string]int64{"a device": 1 << 40, "an account": 16 << 20} {
+		t.Run(name, func(t *testing.T) {
+			most := int64(8 << 20)
+			if limit < 1<<40 {
+				most = 64 << 20
+			}
+			h := tensor.NewHolder(tensor.HolderLimits{Memory: metal.NewAccount(limit, errors.New("that is all"))})
+			_, _, near := discrete(t, 0, metal.DeviceOptions{})
+			drv, dev, there := discrete(t, 1, metal.DeviceOptions{MemoryLimit: most})
+			near.Holder, there.Holder = h, h
+			var far []*tensor.Array // 6 MiB on the first device
+			for i := range 6 {
+				x := arrayOf(near, slices.Repeat([]float32{float32(i)}, n))
+				require.NoError(t, x.Err())
+				far = append(far, x)
+			}
+			read := func(i int) {
+				t.Helper()
+				y := negOp.One(there, tensor.None{}, slice(far[i], 0, n, 1))
+				require.NoError(t, tensor.Eval(background, y))
+				require.Equal(t, float32(-i), floats(t, y)[n-1])
+				tensor.Drop(y)
+			}
+			for i := range far {
+				read(i)
+			}
+			read(0) // that of far[1] is the oldest now
+			require.GreaterOrEqual(t, dev.Memory().Active, int64(6*size))
+			moved := drv.Transfers().Peers
+			read(5)
+			require.Zero(t, drv.Transfers().Peers)
+			require.Equal(t, 6, moved)
+
+			var kept []*tensor.Array
+			for range 4 { // 4 MiB beside 6 of copies
+				y := negOp.One(there, tensor.None{}, arrayOf(there, make([]float32, n)))
+				require.NoError(t, tensor.Eval(background, y))
+				kept = append(kept, y)
+			}
+			require.LessOrEqual(t, dev.Memory().Active, most)
+			drv.Transfers()
+			read(5)
+			require.Zero(t, drv.Transfers().Peers, "it was read last")
+			read(1)
+			require.Equal(t, 1, drv.Transfers().Peers, "it had been given up")
+			runtime.KeepAlive(kept)
+		})
+	}
 }

@@ -1,15 +1,37 @@
 package tensor
 
-import "github.com/mlxlua/mlxlua/metal"
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/mlxlua/mlxlua/metal"
+)
 
 // replica is a copy of a part of a storage in another device's memory. It is made when that device first reads the
-// part, and kept as long as the storage.
+// part, and kept as long as the storage, unless memory is needed: see replicaList.giveUp.
 type replica struct {
 	dev       *metal.Device
-	owned     *metal.Owned
+	account   *metal.Account // it is charged to
 	buf       *metal.Buffer
-	low, high int64 // the bytes of the storage's buffer
+	low, high int64        // the bytes of the storage's buffer
+	used      atomic.Int64 // when, by replicas.clock
+
+	mu    sync.Mutex
+	owned *metal.Owned // nil: it has been given up
 }
+
+// replicaList lists the replicas of all storages that live.
+type replicaList struct {
+	clock atomic.Int64
+	mu    sync.Mutex
+	list  []weak.Pointer[replica]
+	most  int // how long the list may become before it is cleared of those that are gone
+}
+
+var replicas replicaList
 
 // replicaAlign is what the first byte of a replica is a multiple of in its storage: elements stay aligned.
 const replicaAlign = 64
@@ -32,7 +54,7 @@ func (m *allocator) replica(v View, s Spec) (View, error) {
 			return View{}, err
 		}
 		buf.Settle()
-		r = &replica{dev: m.dev, buf: buf, low: low, high: high}
+		r = &replica{dev: m.dev, account: origin.Account, buf: buf, low: low, high: high}
 		st.addReplica(r)
 	}
 	m.lent = append(m.lent, r.buf) // as a temporary: the storage may die before the call's commands have run
@@ -48,24 +70,25 @@ func (st *storage) replicaOf(dev *metal.Device, low, high int64) *replica {
 		return nil
 	}
 	for _, r := range *st.replicas {
-		if r.dev == dev && r.low <= low && high <= r.high {
-			r.buf.Retain()
+		if r.dev == dev && r.low <= low && high <= r.high && r.retain() {
 			return r
 		}
 	}
 	return nil
 }
 
-// addReplica has the storage own a replica, whose caller keeps a reference on the buffer.
+// addReplica has the storage own a replica, whose caller keeps a reference on the buffer. Those that were given up go.
 func (st *storage) addReplica(r *replica) {
 	r.buf.Retain()
 	r.owned = metal.OwnedBy(st, r.buf)
+	r.used.Store(replicas.clock.Add(1))
+	replicas.add(r)
 	st.owning.Lock()
 	defer st.owning.Unlock()
 	if st.replicas == nil {
 		st.replicas = &[]*replica{}
 	}
-	*st.replicas = append(*st.replicas, r)
+	*st.replicas = append(slices.DeleteFunc(*st.replicas, (*replica).gone), r)
 }
 
 // dropReplicas gives the replicas back. Called with owning held.
@@ -74,7 +97,76 @@ func (st *storage) dropReplicas() {
 		return
 	}
 	for _, r := range *st.replicas {
-		r.owned.Release()
+		r.drop()
 	}
 	st.replicas = nil
+}
+
+// retain takes a reference on the buffer, unless it has been given up.
+func (r *replica) retain() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owned == nil {
+		return false
+	}
+	r.buf.Retain()
+	r.used.Store(replicas.clock.Add(1))
+	return true
+}
+
+// drop lets go of the buffer, and reports whether nobody had before.
+func (r *replica) drop() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owned == nil {
+		return false
+	}
+	first := r.owned.Release()
+	r.owned = nil
+	return first
+}
+
+func (r *replica) gone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owned == nil
+}
+
+// add lists a replica. The list does not keep it alive.
+func (l *replicaList) add(r *replica) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) >= l.most {
+		l.list = slices.DeleteFunc(l.list, func(w weak.Pointer[replica]) bool {
+			r := w.Value()
+			return r == nil || r.gone()
+		})
+		l.most = 2*len(l.list) + 64
+	}
+	l.list = append(l.list, weak.Make(r))
+}
+
+// giveUp lets go of replicas of so many bytes, those first that were used longest ago: on a device that is short of
+// memory, or charged to an account that is, wherever they lie. They are made again when they are needed. It reports
+// whether there was one.
+func (l *replicaList) giveUp(dev *metal.Device, n int64, a *metal.Account) (some bool) {
+	var of []*replica
+	l.mu.Lock()
+	for _, w := range l.list {
+		if r := w.Value(); r != nil && (a == nil && r.dev == dev || a != nil && r.account == a) {
+			of = append(of, r)
+		}
+	}
+	l.mu.Unlock()
+	slices.SortFunc(of, func(a, b *replica) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	for _, r := range of {
+		if n <= 0 {
+			break
+		}
+		if r.drop() {
+			some = true
+			n -= r.high - r.low
+		}
+	}
+	return some
 }

@@ -2,6 +2,7 @@ package quant_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
@@ -68,6 +69,39 @@ func TestPlainProducts(t *testing.T) {
 						NoTranspose: !transpose, Quantization: p.q}, c)
 				}
 				return all
+			})
+		}
+	}
+}
+
+// TestPlainQQMM is the same for products of two that are rounded to few bits, the second as it is or packed before.
+func TestPlainQQMM(t *testing.T) {
+	brief.OnlyValues(t)
+	for i, mode := range []string{"nvfp4", "nvfp4 with global scales", "mxfp4", "mxfp8"} {
+		for k, rows := range []int{1, 5, 17, 70} {
+			if optest.Spared(i + k) {
+				continue
+			}
+			d := optest.FloatTypes[(i+k)%len(optest.FloatTypes)]
+			optest.AsPlain(t, func(c *tensor.Ctx) map[string]*tensor.Array {
+				name, _, global := strings.Cut(mode, " ")
+				call := quant.QQMMCall{Quantization: quant.Quantization{Mode: name}}
+				if global {
+					call.GlobalX, call.GlobalW = ops.Number(3, tensor.Float32), ops.Number(0.75, tensor.Float32)
+				}
+				x, w := optest.Noise(d, 2, rows, 128), optest.Noise(d, 3, 67, 128)
+				packed := quant.Quantize(w, quant.Quantization{Mode: name}, c)
+				of := func(x *tensor.Array, i int) *tensor.Array { return ops.Slice(x, []ops.Part{ops.At(i)}, c) }
+				all, one := call, call // of a packed w
+				all.Scales, one.Scales = packed[1], of(packed[1], 2)
+				lhs, rhs := ops.FromSlice([]int32{1, -2}, []int{2}), ops.FromSlice([]uint8{2, 0, 1, 1}, []int{2, 2})
+				what := fmt.Sprint(" of ", rows, " rows, ", d, ", ", mode)
+				return map[string]*tensor.Array{
+					"qqmm" + what:                quant.QQMM(of(x, 0), of(w, 1), call, c),
+					"qqmm, packed" + what:        quant.QQMM(of(x, 1), of(packed[0], 2), one, c),
+					"gather_qqmm" + what:         quant.GatherQQMM(x, w, lhs, rhs, call, c),
+					"gather_qqmm, packed" + what: quant.GatherQQMM(x, packed[0], lhs, rhs, all, c),
+				}
 			})
 		}
 	}
