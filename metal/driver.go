@@ -65,6 +65,8 @@ type Info struct {
 	TracksWrites bool
 	// Threads is how many of its execution units can run threadgroups at once.
 	Threads int
+	// Simds is how many SIMD-groups one of those keeps at once: some compute while others wait for memory. 0: one.
+	Simds int
 	// Cache is the bytes of fast memory that one of those has for itself, such as a processor's second-level cache: what
 	// is made to be read again soon is cut to fit. 0: the driver cannot tell.
 	Cache int64

@@ -30,6 +30,7 @@ type properties struct {
 	version        int // of the interface that the driver offers: 13000
 	sm             int // compute capability times ten
 	processors     int
+	resident       int   // threads that a processor keeps at once
 	memory         int64 // bytes in all
 	memoryClock    int   // kHz; 0: not known
 	memoryBusWidth int   // bits

@@ -198,7 +198,8 @@ func openLibrary(index int) (*library, error) {
 	for _, a := range []struct {
 		number int
 		to     *int
-	}{{75, &major}, {76, &minor}, {16, &l.card.processors}, {36, &l.card.memoryClock}, {37, &l.card.memoryBusWidth}} {
+	}{{75, &major}, {76, &minor}, {16, &l.card.processors}, {39, &l.card.resident}, {36, &l.card.memoryClock},
+		{37, &l.card.memoryBusWidth}} {
 		var v int32
 		if err := do(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&v)), uintptr(a.number), uintptr(l.device)); err != nil {
 			return nil, err

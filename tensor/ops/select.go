@@ -44,9 +44,9 @@ func selectRows(r *tensor.Run, keys tensor.Operand, kth int, w keptPlaces, index
 		return rankRows(r, keys, w, index, out)
 	}
 	v := selectVariant{keys: keys.DType, index: index}
-	chunks := chunksOf(rows, n)
+	length, chunks := chunked(r, rows, n)
 	params := func(shift int) tensor.Arg {
-		return kit.Params{}.Uint(n, min(n, chunkLength), chunks, kth, w.from, w.count, shift).Arg()
+		return kit.Params{}.Uint(n, length, chunks, kth, w.from, w.count, shift).Arg()
 	}
 	if chunks == 1 {
 		return selectKernels.Launch(r, v, "select_rows", kit.Simds(rows, 1, 1), keys.Arg(), out.Arg(), params(0))

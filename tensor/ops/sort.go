@@ -103,8 +103,8 @@ func argsortRows(r *tensor.Run, keys tensor.Operand) (tensor.Operand, error) {
 	return out, sortRows(r, keys, true, out)
 }
 
-// chunkLength is about how many keys of a long row one SIMD-group sorts by a digit.
-const chunkLength = 1 << 13
+// How many keys of a long row a SIMD-group sorts by a digit, at most and at least.
+const mostChunk, leastChunk = 1 << 13, 1 << 9
 
 // sortRows sorts the rows of keys, or their places (index), into out: short ones by counting, others digit by digit.
 // Nothing is empty.
@@ -117,8 +117,8 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, out tensor.Operand
 	if n <= ranked(keys.DType) {
 		return rankRows(r, keys, keptPlaces{0, n}, index, out)
 	}
-	chunks := chunksOf(rows, n)
-	s := sorting{Run: r, n: n, rows: rows, chunks: chunks, index: index, keys: keys, out: out}
+	length, chunks := chunked(r, rows, n)
+	s := sorting{Run: r, n: n, rows: rows, length: length, chunks: chunks, index: index, keys: keys, out: out}
 	var err error
 	if chunks > 1 {
 		if s.counts, err = r.Temp(tensor.Spec{Shape: tensor.Shape{rows, 256, chunks}, DType: tensor.Uint32}); err != nil {
@@ -144,12 +144,16 @@ func sortRows(r *tensor.Run, keys tensor.Operand, index bool, out tensor.Operand
 	return nil
 }
 
-// chunksOf is in how many chunks each of several rows of n keys is cut.
-func chunksOf(rows, n int) int {
-	if rows >= 64 {
-		return 1 // there is enough to share
+// chunked says into how many chunks each of several rows of n keys is cut, and how long they are but for the last one.
+// Where rows are few, a device that keeps many SIMD-groups at once gets shorter ones, so that all of it has work.
+func chunked(r *tensor.Run, rows, n int) (length, chunks int) {
+	many := kit.Many(r)
+	if rows >= many {
+		return n, 1 // there is enough to share
 	}
-	return (n + chunkLength - 1) / chunkLength
+	least := max(mostChunk/max(r.Info().Simds, 1), leastChunk)
+	length = min(max(rows*n/many, least), mostChunk, n)
+	return length, (n + length - 1) / length
 }
 
 // rankRows sorts rows of at most as many keys as [ranked] says by counting, and puts a window of their order into out.
@@ -168,11 +172,12 @@ func rankRows(r *tensor.Run, keys tensor.Operand, w keptPlaces, index bool, out 
 // sorting is the sort of rows by digits.
 type sorting struct {
 	*tensor.Run
-	n, rows, chunks int
-	index           bool
-	keys, out       tensor.Operand
-	counts, temp    tensor.Operand
-	moved           [2]tensor.Operand // keys beside their places
+	n, rows        int
+	length, chunks int // of chunks, and in a row
+	index          bool
+	keys, out      tensor.Operand
+	counts, temp   tensor.Operand
+	moved          [2]tensor.Operand // keys beside their places
 }
 
 // pass sorts by one digit: from where the pass before wrote to where the next one reads, or the result is.
@@ -193,11 +198,7 @@ func (s *sorting) pass(pass, passes int) error {
 	if !s.index {
 		places, moved = keys, to // something must be bound
 	}
-	length := s.n
-	if s.chunks > 1 {
-		length = chunkLength
-	}
-	params := kit.Params{}.Uint(s.n, length, s.chunks, 8*pass).Arg()
+	params := kit.Params{}.Uint(s.n, s.length, s.chunks, 8*pass).Arg()
 	if s.chunks == 1 {
 		return sortKernels.Launch(s.Run, v, "sort_rows", kit.Simds(s.rows, 1, 1), keys.Arg(), places.Arg(), moved.Arg(),
 			to.Arg(), params)

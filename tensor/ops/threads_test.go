@@ -178,7 +178,7 @@ func TestFiguresDoNotMatter(t *testing.T) {
 	want := results(func(*metal.Info) {})
 	for name, change := range map[string]func(info *metal.Info){
 		"a small cache": func(info *metal.Info) { info.Cache, info.Lanes, info.PairDots = 16<<10, 8, false },
-		"a large cache": func(info *metal.Info) { info.Cache, info.Lanes, info.Threads = 64<<20, 32, 64 },
+		"a large cache": func(info *metal.Info) { info.Cache, info.Lanes, info.Threads, info.Simds = 64<<20, 32, 64, 32 },
 	} {
 		for op, b := range results(change) {
 			if string(b) != string(want[op]) {

@@ -37,6 +37,14 @@ func Simds(y, z, each int) Grid {
 	return Grid{metal.Size{X: 32, Y: y, Z: z}, metal.Size{X: 32, Y: min(y, each), Z: 1}}
 }
 
+// Many is so many SIMD-groups that all execution units of the call's device have work, and those that begin late some
+// more.
+func Many(r *tensor.Run) int {
+	const least = 64
+	i := r.Info()
+	return max(least, i.Threads*max(i.Simds, 1))
+}
+
 // Rows is a SIMD-group for each of n rows.
 func Rows(n int) Grid { return Simds(n, 1, 8) }
 

@@ -22,7 +22,6 @@ const (
 	small      = 1 << 14 // elements of the largest matrix that is read where it lies
 	narrow     = 64      // columns: more of many rows gain by panels
 	turnedRoom = 1 << 14 // bytes for 32 columns that are turned
-	manySimds  = 64      // SIMD-groups that are enough for every processor
 )
 
 // Small reports whether b is so small that Direct reads it where it lies.
@@ -48,7 +47,7 @@ func (p *Product) Direct(a, b Matrices) (done bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	each, groups := min(max(deep*blocks/manySimds, 1), blocks), 8
+	each, groups := min(max(deep*blocks/kit.Many(p.Run), 1), blocks), 8
 	if v.turn {
 		if groups = 1; each < blocks { // others would turn the same columns
 			return false, nil
