@@ -52,7 +52,7 @@ type benchState struct {
 func newBenchState(b testing.TB, idle bool) *benchState {
 	b.Helper()
 	if idle {
-		before, err := tensor.MetalDevice(tensor.DefaultDevice())
+		before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 		require.NoError(b, err)
 		dev, err := metal.NewDevice(idleDriver{soft.New(soft.Options{})}, metal.DeviceOptions{})
 		require.NoError(b, err)

@@ -89,7 +89,7 @@ func BenchmarkHost(b *testing.B) {
 		lua.LString("512"))
 	s.Close()
 	require.NoError(b, err)
-	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(b, err)
 	null := drivertest.NewNull(soft.New(soft.Options{}))
 	dev, err := metal.NewDevice(null, metal.DeviceOptions{})

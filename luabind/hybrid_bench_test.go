@@ -84,7 +84,7 @@ func (fillDriver) Submit(_ int, cb *metal.CommandBuffer, done func(metal.Result)
 }
 
 func onIdleDevice(b *testing.B, opt metal.DeviceOptions) {
-	before, err := tensor.MetalDevice(tensor.DefaultDevice())
+	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(b, err)
 	dev, err := metal.NewDevice(fillDriver{soft.New(soft.Options{})}, opt)
 	require.NoError(b, err)

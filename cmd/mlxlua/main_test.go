@@ -502,6 +502,12 @@ func TestDoctor(t *testing.T) {
 		"threads ", "memory ", "self-check         passed: ", "terminal           none", "history, and init.lua"} {
 		require.Contains(t, got.out, want)
 	}
+	got = runProgram(t, "", "doctor", "--device", "cpu")
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Contains(t, got.out, "device             Device(cpu, 0): ")
+	got = runProgram(t, "", "doctor", "--quiet")
+	require.NotZero(t, got.status)
+	require.NotEmpty(t, got.stderr)
 	require.Equal(t, "AVX2 machine code, in executable pages", kernelsRunAs("Some CPU, 4 threads, AVX2 machine code"))
 	t.Setenv("MLXLUA_JIT", "0")
 	require.Equal(t, "interpreter, because MLXLUA_JIT is 0", kernelsRunAs("Some CPU, 4 threads, interpreter"))

@@ -13,7 +13,7 @@ import (
 
 const usage = `usage: mlxlua [options] [script [args]]
        mlxlua lm COMMAND [options]   runs language models: mlxlua lm --help
-       mlxlua doctor       say what works here, and check it
+       mlxlua doctor [--device NAME]   say what works here, and check it
        mlxlua new FILE     write a script to begin with
   -e STAT        execute string STAT
   -l NAME        require library NAME
@@ -109,7 +109,17 @@ func parseArgs(argv []string) (*options, error) {
 // command reads one of the commands that are no scripts. A script of that name is run as ./doctor.
 func (o *options) command(argv []string) (bool, error) {
 	switch {
-	case len(argv) == 1 && argv[0] == "doctor":
+	case len(argv) > 0 && argv[0] == "doctor":
+		if argv = argv[1:]; len(argv) > 0 { // --device NAME, or --device=NAME
+			name := argv[0]
+			rest, err := o.flag(name, argv[1:])
+			if err != nil {
+				return false, err
+			}
+			if len(rest) > 0 || !strings.HasPrefix(name, "--device") {
+				return false, errors.New("doctor takes --device and no more")
+			}
+		}
 		o.doctor = true
 		return true, nil
 	case len(argv) > 0 && argv[0] == "new":
