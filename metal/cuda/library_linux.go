@@ -45,6 +45,8 @@ const (
 	fnMemcpyDtoHAsync
 	fnMemcpyDtoDAsync
 	fnMemcpyPeerAsync
+	fnDeviceCanAccessPeer
+	fnCtxEnablePeerAccess
 	fnMemsetD8Async
 	fnMemsetD32Async
 	fnStreamCreate
@@ -76,7 +78,8 @@ var functionNames = [numFunctions]string{
 	"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
 	"cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent",
 	"cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostGetDevicePointer_v2",
-	"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async",
+	"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuDeviceCanAccessPeer",
+	"cuCtxEnablePeerAccess", "cuMemsetD8Async",
 	"cuMemsetD32Async", "cuStreamCreate", "cuStreamDestroy_v2", "cuStreamWaitEvent", "cuEventCreate", "cuEventDestroy_v2",
 	"cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime", "cuModuleLoadDataEx", "cuModuleUnload",
 	"cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel", "cuGraphCreate", "cuGraphAddKernelNode",
@@ -165,8 +168,9 @@ type library struct {
 	context uintptr
 	card    properties
 
-	mu     sync.Mutex
-	graphs map[graph]*launchGraph
+	mu      sync.Mutex
+	graphs  map[graph]*launchGraph
+	reached map[int32]bool // cards whose memory this one may address, or never will
 }
 
 var _ api = (*library)(nil)
@@ -429,12 +433,31 @@ func (l *library) Copy(s stream, to, from address, n int64) error {
 	return do(fnMemcpyDtoDAsync, uintptr(to), uintptr(from), uintptr(n), uintptr(s))
 }
 
+// reach lets the card address another one's memory, where the two are linked: else copies take a detour by the host.
+func (l *library) reach(o *library) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reached[o.device] {
+		return
+	}
+	if l.reached == nil {
+		l.reached = map[int32]bool{}
+	}
+	l.reached[o.device] = true
+	var may int32
+	err := do(fnDeviceCanAccessPeer, uintptr(unsafe.Pointer(&may)), uintptr(l.device), uintptr(o.device))
+	if err == nil && may != 0 {
+		_ = do(fnCtxEnablePeerAccess, o.context, 0) // copies work without
+	}
+}
+
 // CopyPeer is cuMemcpyPeerAsync.
 func (l *library) CopyPeer(s stream, to address, other api, from address, n int64) (bool, error) {
 	o, ok := other.(*library)
 	if !ok {
 		return false, nil
 	}
+	l.reach(o)
 	return true, do(fnMemcpyPeerAsync, uintptr(to), l.context, uintptr(from), o.context, uintptr(n), uintptr(s))
 }
 
