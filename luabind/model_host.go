@@ -17,6 +17,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/hub"
 	"github.com/mlxlua/mlxlua/internal/jsonfault"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -56,6 +57,7 @@ func openModelHost(s *State) lua.LValue {
 		"render": func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
 
 		"kind":   onFiles(s, pathKind),
+		"cached": onFiles(s, func(L *lua.LState) (lua.LValue, error) { return cached(L.CheckString(1)) }),
 		"files":  onFiles(s, func(L *lua.LState) (lua.LValue, error) { return pathFiles(s, L.CheckString(1)) }),
 		"read":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return readText(s, L.CheckString(1)) }),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),
@@ -137,6 +139,16 @@ func pathKind(L *lua.LState) (lua.LValue, error) {
 		return lua.LString("directory"), nil
 	}
 	return lua.LString("file"), nil
+}
+
+// cached is the path of a model in the hub's cache.
+func cached(name string) (lua.LValue, error) {
+	c, err := hub.DefaultCache()
+	if err != nil {
+		return nil, err
+	}
+	path, err := c.Find(name)
+	return lua.LString(path), err
 }
 
 // pathFiles are the names in a directory, sorted.

@@ -175,6 +175,9 @@ var packagePlain = []*function{
 			"nil, and why, if the template fails."},
 	{name: "lm.host.kind", written: "host.kind(path)",
 		help: "\"file\" or \"directory\"; nil, and why, of what is not there."},
+	{name: "lm.host.cached", written: "host.cached(name)",
+		help: "The path of a repository's model in the cache of the model hub: a directory, or a .gguf file. nil, and " +
+			"why, of what is not there: nothing is downloaded."},
 	{name: "lm.host.files", written: "host.files(path)",
 		help: "The names in a directory, sorted."},
 	{name: "lm.host.read", written: "host.read(path)",

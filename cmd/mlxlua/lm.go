@@ -79,6 +79,7 @@ func (p *program) modelHost(asked *atomic.Bool, stderr io.Writer) error {
 	var in entryReader
 	host := map[string]any{
 		"terminal": isTerminalWriter(stderr),
+		"pull":     luabind.Func(pull),
 		"write": luabind.Func(func(_ context.Context, args []any) ([]any, error) {
 			_, err := io.WriteString(p.stdout, fmt.Sprint(args...))
 			return nil, err

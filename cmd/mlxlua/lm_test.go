@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/hub/hubtest"
 	"github.com/mlxlua/mlxlua/internal/brief"
 	"github.com/stretchr/testify/require"
 )
@@ -206,6 +208,99 @@ func TestModelInterrupt(t *testing.T) {
 	require.NotContains(t, out.text.String(), "Generation: 100000")
 }
 
+// tinyHub is a hub that has a model directory as org/name, and an empty cache, which the environment names.
+func tinyHub(t *testing.T, dir string) (s *hubtest.Server, cache string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var files []hubtest.File
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		files = append(files, hubtest.File{Path: e.Name(), Text: text, LFS: len(text) > 10_000})
+	}
+	s, cache = hubtest.New(t, "org/name", files...), t.TempDir()
+	for name, value := range map[string]string{"HF_ENDPOINT": s.URL, "HF_HUB_CACHE": cache, "HF_HOME": t.TempDir(),
+		"HF_TOKEN": "", "HF_HUB_OFFLINE": "", "HF_HUB_DISABLE_SYMLINKS": ""} {
+		t.Setenv(name, value)
+	}
+	return s, cache
+}
+
+// A model that is in no cache is not downloaded unless it is asked for; then its name stands for it.
+func TestModelPull(t *testing.T) {
+	dir := tinyModel(t)
+	s, cache := tinyHub(t, dir)
+	generate := []string{"lm", "generate", "--model", "org/name", "-p", "hello there", "-m", "5", "--verbose", "false"}
+	_, errs, status := command(t, nil, generate...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, `"mlxlua lm pull org/name" downloads it`)
+	require.Empty(t, s.Asked())
+
+	out, errs, status := command(t, nil, "lm", "pull", "org/name")
+	require.Zero(t, status, errs)
+	snapshot := filepath.Join(cache, "models--org--name", "snapshots", hubtest.Commit)
+	require.Equal(t, snapshot+"\n", out)
+	require.Contains(t, errs, "model.safetensors, ")
+	require.NotContains(t, errs, "\x1b", "no terminal")
+	want, _, _ := command(t, nil, "lm", "generate", "--model", dir, "-p", "hello there", "-m", "5", "--verbose", "false")
+	before := len(s.Asked())
+	out, errs, status = command(t, nil, generate...)
+	require.Zero(t, status, errs)
+	require.Equal(t, want, out)
+	require.Len(t, s.Asked(), before)
+	for text, args := range map[string][]string{
+		"the name of a repository is needed": {}, "unrecognized argument org/other": {"org/name", "org/other"},
+		"unrecognized argument --name": {"--name", "org/name"}, "no name of a repository": {"../name"},
+		"has no such model, or it is a private one": {"org/other"},
+		"the model has no such revision":            {"org/name", "--revision", "v2"},
+		`no .gguf file has "Q4"`:                    {"--gguf", "Q4", "org/name"},
+	} {
+		_, errs, status := command(t, nil, append([]string{"lm", "pull"}, args...)...)
+		require.Equal(t, 1, status, text)
+		require.Contains(t, errs, text)
+	}
+
+	// A terminal has a bar, which makes room for lines and is gone in the end.
+	script := filepath.Join(t.TempDir(), "bar.lua")
+	require.NoError(t, os.WriteFile(script, []byte(`
+		local function pull(request, progress, note)
+			assert(request.name == "org/name" and request.revision == "v2" and request.gguf == nil)
+			progress(5e6, 10e6) note("a line") progress(10e6, 10e6)
+			return "path"
+		end
+		local arguments = {"pull", "org/name", "--revision", "v2"}
+		assert(require("lm.cli").run(arguments, {terminal = true, pull = pull, write = io.write, note = io.write}) == 0)
+		assert(require("lm.cli").run(arguments, {write = io.write, note = io.write}) == 1)`), 0o644))
+	out, errs, status = command(t, nil, script)
+	require.Zero(t, status, errs)
+	require.Equal(t, "\rpulling [###############               ] 5/10 MB\r\x1b[Ka line\n\r\x1b[K\r\x1b[Kpath\n"+
+		"mlxlua lm: this program downloads nothing\n", out)
+}
+
+// Ctrl-C ends a pull; the next one goes on from what has come.
+func TestModelPullInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to oneself")
+	}
+	s, cache := tinyHub(t, tinyModel(t))
+	s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Host != strings.TrimPrefix(s.Store, "http://") {
+			return false
+		}
+		_ = interruptSelf()
+		<-r.Context().Done()
+		return true
+	}
+	_, errs, status := command(t, nil, "lm", "pull", "org/name")
+	require.Equal(t, 130, status, errs)
+	require.Contains(t, errs, "interrupted: what has come is kept, and the same command goes on from there\n")
+	require.NoDirExists(t, filepath.Join(cache, "models--org--name", "snapshots"))
+	s.Before = nil
+	_, errs, status = command(t, nil, "lm", "pull", "org/name")
+	require.Zero(t, status, errs)
+}
+
 // The commands and scripts of docs/lm.md run as they stand, with a tiny model as DIR and Llama's script as my_model.
 func TestModelPage(t *testing.T) {
 	brief.OnlyValues(t)
@@ -226,6 +321,7 @@ func TestModelPage(t *testing.T) {
 	// What a family of somebody's own leaves out has no default.
 	config = bytes.ReplaceAll(config, []byte(`"llama"`), []byte(`"mine", "hidden_act": "silu"`))
 	require.NoError(t, os.WriteFile(filepath.Join(mine, "config.json"), config, 0o644))
+	tinyHub(t, dir)
 	places := strings.NewReplacer("DIR", dir, "text.txt", text, "MINE", mine)
 	said, commands, scripts, script := "hello\nq\n", 0, 0, ""
 	for line := range strings.Lines(string(page)) {
@@ -256,5 +352,5 @@ func TestModelPage(t *testing.T) {
 			script += places.Replace(line)
 		}
 	}
-	require.Equal(t, []int{5, 3}, []int{commands, scripts})
+	require.Equal(t, []int{7, 3}, []int{commands, scripts})
 }

@@ -58,6 +58,9 @@ const lawText = `
 	testdevice  = metal/testdevice
 	kerneltest  = metal/kerneltest
 	text        = text, text/...
+	hub         = hub
+	fetch       = hub/fetch
+	hubtest     = hub/hubtest
 	scripts     = scripts, scripts/...
 	examples    = examples, examples/...
 	docs        = docs
@@ -114,13 +117,17 @@ const lawText = `
 	lua51 < reach_test
 	tensor, ops, grad, compile, scripts, text < luabind < root < cmd, examples
 	goroutine < luabind, compile
-	jsonfault < luabind, text, format
+	jsonfault < luabind, text, format, fetch
 	conv, fast, fft, linalg, products, quant, random < luabind, root, cmd, examples
 	metal, format < luabind, root, cmd
-	picture, plot < luabind
+	picture, plot, hub < luabind
 	x/image < plot, picture
 	sig, rooms, docs < luabind
 	sig, luabind, docs < docsgen
+
+	# Models from the hub: who looks into the cache asks nothing of the network, only the program downloads.
+	hub < fetch < cmd
+	hub < cmd
 
 	# Tests.
 	testify, brief, testdevice < TESTS
@@ -147,6 +154,7 @@ const lawText = `
 	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
+	hubtest < fetch_test, cmd_test
 
 	# Who may use what of others.
 	purego < apple, cuda
@@ -154,7 +162,7 @@ const lawText = `
 	uniseg, x/term < cmd
 	gonum < fft_test, linalg
 	x/text, regexp2 < text
-	x/sys < soft, format, cmd
+	x/sys < soft, format, fetch, cmd
 	unsafe < mapping, interp, jit, soft, apple, cuda, fake, instructions
 
 	mapping = metal/mapping.go, metal/mapping_*.go
@@ -174,7 +182,9 @@ const lawText = `
 	multivariate !< ops, grad, compile, tensor, kernelgen, kit, sig, luabind, lua51, reach
 	cgo, kir, msl, interp, jit !< multivariate
 	cgo !< conv, fast, fft, linalg, products, quant, random
-	cgo !< sig, rooms, docs, export, picture, plot, text
+	cgo !< sig, rooms, docs, export, picture, plot, text, hub, fetch, hubtest
+	fetch !< luabind, root, lua51, examples
+	metal, tensor, ops, format, luabind, gopher-lua, text !< hub, fetch, hubtest
 	metal, tensor, ops, format, luabind, gopher-lua !< picture, plot
 	metal, kir, msl, kernelgen, tensor, format, kit, ops, grad, compile, scripts, luabind !< text
 	cgo !< root, cmd, luabind, tensor, kernelgen, kit, ops, grad, optest, format, compile, scripts, examples, house

@@ -21,7 +21,7 @@ command.ignore_key = {"ignore-key", "text", "a key of config.json to leave out o
 
 -- model are the options that say which model.
 command.model = {
-  {"model", "text", "a model directory, a .gguf file, or a repository in Hugging Face's cache"},
+  {"model", "text", "a model directory, a .gguf file, or a repository that mlxlua lm pull has downloaded"},
   {"tokenizer", "text", "a directory or a .gguf file with another tokenizer"},
   command.ignore_key,
 }

@@ -43,24 +43,12 @@ local function script(config)
     table.concat(known, ", ")), 0)
 end
 
--- found is the directory that a name stands for: itself, or a repository in the cache of huggingface_hub. Nothing is
--- downloaded: of what is not there it is an error.
+-- found is the directory or .gguf file that a name stands for: itself, or a repository in the cache of the model hub.
+-- Nothing is downloaded: of what is not there it is an error.
 local function found(name)
-  local kind, why = host.kind(name)
-  if kind == "directory" then return name end
-  if not os then error(("lm: %s: %s"):format(name, why or "it is no directory"), 0) end
-  local looked = {name}
-  local home = os.getenv("HOME") or ""
-  local hub = os.getenv("HF_HUB_CACHE") or (os.getenv("HF_HOME") or home .. "/.cache/huggingface") .. "/hub"
-  if name:match("^[%w%._-]+/[%w%._-]+$") then
-    local repository = hub .. "/models--" .. name:gsub("/", "--")
-    local commit = (host.read(repository .. "/refs/main") or ""):match("%S+")
-    local snapshot = repository .. "/snapshots/" .. (commit or "")
-    if commit and host.kind(snapshot) == "directory" then return snapshot end
-    looked[2] = snapshot
-  end
-  error(("lm: there is no model %s: looked for the directories %s; nothing is downloaded"):format(name,
-    table.concat(looked, " and ")), 0)
+  if name:match("%.gguf$") or host.kind(name) == "directory" then return name end
+  local path, why = host.cached(name)
+  return path or error("lm: " .. why, 0)
 end
 lm.find = found
 
@@ -84,27 +72,26 @@ function lm.build(arrays, config, options)
   return model
 end
 
--- load is the model of a directory, or of a .gguf file. Options: progress(done, all) is called as files are opened,
--- ignore lists keys of config.json to leave out of account, dtype converts the weights that are floats. The blocks of a
--- .gguf file stay what they are; with blocks = false they become what mlx-lm knows, too, or float16. What
--- is computed of weights, such as experts in one array, is computed now, unless lazy says later; all others stay in
--- their files' pages until they are used.
+-- load is the model of a directory, of a .gguf file, or of a repository in the cache: see lm.find. Options:
+-- progress(done, all) is called as files are opened, ignore lists keys of config.json to leave out of account, dtype
+-- converts the weights that are floats. The blocks of a .gguf file stay what they are; with blocks = false they become
+-- what mlx-lm knows, too, or float16. What is computed of weights, such as experts in one array, is computed now,
+-- unless lazy says later; all others stay in their files' pages until they are used.
 function lm.load(name, options)
   options = keywords.check("lm.load", options)
   if options.dtype then quantize.check_dtype("lm.load", options.dtype) end
-  local dir, arrays, config = name, nil, nil
-  if name:match("%.gguf$") then
+  local path, arrays, config = found(name), nil, nil
+  if path:match("%.gguf$") then
     local settings
-    arrays, settings = require("lm.gguf").load(name, options.blocks)
+    arrays, settings = require("lm.gguf").load(path, options.blocks)
     config = Config.new(settings)
   else
-    dir = found(name)
-    config = Config.read(dir)
-    arrays = Weights.load(dir, options.progress)
+    config = Config.read(path)
+    arrays = Weights.load(path, options.progress)
   end
   local model = lm.build(arrays, config, {ignore = options.ignore})
   if options.dtype then quantize.cast(model, options.dtype) end
-  model.directory = dir
+  model.directory = path
   if not options.lazy then mx.eval(model:parameters()) end
   return model
 end

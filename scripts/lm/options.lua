@@ -57,11 +57,13 @@ function kinds.bias(name, text)
 end
 
 -- parse reads arguments by rows {name, kind, help, default = v, short = "-m", many = true}: a row of kind "flag" has no
--- value. It gives the values by names, in which "-" is "_".
+-- value, and one with place = true is given by its place, without its name. It gives the values by names, in which "-"
+-- is "_".
 function options.parse(rows, arguments)
-  local by, out = {}, {}
+  local by, out, places = {}, {}, {}
   for _, row in ipairs(rows) do
-    by["--" .. row[1]] = row
+    if row.place then places[#places + 1] = row end
+    by["--" .. row[1]] = not row.place and row or nil
     if row.short then by[row.short] = row end
     if row.also then by["--" .. row.also] = row end
     out[row[1]:gsub("-", "_")] = row.default
@@ -72,9 +74,12 @@ function options.parse(rows, arguments)
     local name, value = a:match("^(%-%-[^=]+)=(.*)$")
     name = name or a
     local row = by[name]
+    if not row and not a:match("^-") then row = table.remove(places, 1) end
     if not row then fail("unrecognized argument %s", a) end
     local key = row[1]:gsub("-", "_")
-    if row[2] == "flag" then
+    if row.place then
+      out[key] = kinds[row[2]](row[1]:upper(), a)
+    elseif row[2] == "flag" then
       if value then fail("%s takes no value", name) end
       out[key] = true
     else
@@ -98,9 +103,14 @@ end
 
 -- usage is the text of --help.
 function options.usage(command, about, rows)
-  local out = {("usage: mlxlua lm %s [options]\n%s\n"):format(command, about)}
+  local places = ""
+  for _, row in ipairs(rows) do
+    if row.place then places = places .. row[1]:upper() .. " " end
+  end
+  local out = {("usage: mlxlua lm %s %s[options]\n%s\n"):format(command, places, about)}
   for _, row in ipairs(rows) do
     local name = "--" .. row[1] .. (row[2] == "flag" and "" or " " .. row[2]:upper())
+    if row.place then name = row[1]:upper() end
     if row.short then name = row.short .. ", " .. name end
     local default = row.default ~= nil and (" (%s)"):format(tostring(row.default)) or ""
     out[#out + 1] = ("  %-30s %s%s"):format(name, row[3], default)
