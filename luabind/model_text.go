@@ -74,8 +74,8 @@ func openTokenizer(s *State) hostFunction {
 				return 0
 			},
 		} {
-			f = withDot(s, "tokenizer."+name, 3, f)
-			t.RawSetString(name, s.Func(f, weight, lua.LString("lm.tokenizer."+name), t))
+			f = withDot(s, "tokenizer."+name, 2, f)
+			t.RawSetString(name, s.Func(f, weight, t, lua.LString("lm.tokenizer."+name))) // its name, for help, is last
 		}
 		return t, nil
 	})
