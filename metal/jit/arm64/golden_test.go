@@ -257,6 +257,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestOperationsAreEmitted: the code that lowers or places instructions names each operation.
+func TestOperationsAreEmitted(t *testing.T) {
+	names := regexp.MustCompile(`(?m)^\t(\w+)$`)
+	table, err := os.ReadFile("opcodes.go")
+	require.NoError(t, err)
+	list, _, _ := strings.Cut(string(table), "numOpcodes\n")
+	var source strings.Builder
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, f := range files {
+		if f != "opcodes.go" && !strings.HasSuffix(f, "_test.go") {
+			b, err := os.ReadFile(f)
+			require.NoError(t, err)
+			source.Write(b)
+		}
+	}
+	all := names.FindAllStringSubmatch(list, -1)
+	require.Greater(t, len(all), 200)
+	for _, m := range all {
+		require.Regexp(t, `\b`+m[1]+`\b`, source.String(), "nothing emits %s", m[1])
+	}
+}
+
 // assembled returns lines with the words that GNU as makes of texts.
 func assembled(t *testing.T, texts []string) string {
 	dir := t.TempDir()

@@ -39,7 +39,6 @@ const (
 	fMaxNMD
 	fSqrtS
 	fSqrtD
-	fNegS
 	fNegD
 	fRintNS
 	fRintND
@@ -78,12 +77,6 @@ const (
 	cmEqD
 	cmGtS
 	cmGtD
-	cmGeS
-	cmGeD
-	cmHiS
-	cmHiD
-	cmHsS
-	cmHsD
 	sShlS
 	sShlD
 	uShlS
@@ -100,22 +93,13 @@ const (
 	eorV
 	bslV
 	bitV
-	bifV
 	notV
 	absS
 	absD
 	negS
 	negD
-	cmLtZeroS
-	cmLtZeroD
-	cmEqZeroS
-	cmEqZeroD
 	clzS
 	cntB
-	rbitB
-	rev32B
-	rev64B
-	rev64S
 	uAddLPB
 	uAddLPH
 	uAddLPS
@@ -144,32 +128,21 @@ const (
 	uXtlS
 	uXtl2H
 	uXtl2S
-	xtnH
-	xtnS
 	xtnD
-	xtn2S
 	xtn2D
-	sQXtnH
 	sQXtnS
 	sQXtn2S
-	sQXtunH
 	sQXtunS
 	sQXtun2S
 
 	// Permutations of lanes.
-	zip1H
 	zip1S
 	zip1D
-	zip2H
 	zip2S
 	zip2D
-	uzp1H
 	uzp1S
-	uzp1D
 	uzp2H
 	uzp2S
-	uzp2D
-	uzp1B
 	extV
 	tbl1
 	tbl2
@@ -181,9 +154,6 @@ const (
 	dupGD
 	insS
 	insD
-	insGS
-	insGD
-	uMovS
 	uMovD
 	sMovS
 
@@ -205,13 +175,9 @@ const (
 	ldrQ
 	ldrD
 	ldrS
-	ldrH
-	ldrB
 	strQ
 	strD
 	strS
-	strH
-	strB
 	ldrX
 	ldrW
 	ldrhW
@@ -228,8 +194,6 @@ const (
 	ldpQ
 	stpQ
 	ldrLitQ
-	ldrLitD
-	ldrLitS
 	ld1S
 	ld1D
 	st1S
@@ -246,7 +210,6 @@ const (
 	andG
 	orrG
 	eorG
-	bicG
 	addsG
 	subsG
 	andsG
@@ -271,7 +234,6 @@ const (
 	asrV
 	uDiv
 	sDiv
-	mAdd
 	mSub
 	mulG
 	sMulH
@@ -331,7 +293,6 @@ var specs = [numOpcodes]spec{
 	fMaxNMD: {"fmaxnm v{d}.2d, v{n}.2d, v{m}.2d", 0x4E60C400, 0},
 	fSqrtS:  {"fsqrt v{d}.4s, v{n}.4s", 0x6EA1F800, 0},
 	fSqrtD:  {"fsqrt v{d}.2d, v{n}.2d", 0x6EE1F800, 0},
-	fNegS:   {"fneg v{d}.4s, v{n}.4s", 0x6EA0F800, 0},
 	fNegD:   {"fneg v{d}.2d, v{n}.2d", 0x6EE0F800, 0},
 	fRintNS: {"frintn v{d}.4s, v{n}.4s", 0x4E218800, 0},
 	fRintND: {"frintn v{d}.2d, v{n}.2d", 0x4E618800, 0},
@@ -361,61 +322,46 @@ var specs = [numOpcodes]spec{
 	fSubOne: {"fsub s{d}, s{n}, s{m}", 0x1E203800, 0},
 
 	// Lanes of integers.
-	addB:      {"add v{d}.16b, v{n}.16b, v{m}.16b", 0x4E208400, 0},
-	addS:      {"add v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA08400, 0},
-	addD:      {"add v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE08400, 0},
-	subS:      {"sub v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA08400, 0},
-	subD:      {"sub v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE08400, 0},
-	cmEqS:     {"cmeq v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA08C00, 0},
-	cmEqD:     {"cmeq v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE08C00, 0},
-	cmGtS:     {"cmgt v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA03400, 0},
-	cmGtD:     {"cmgt v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE03400, 0},
-	cmGeS:     {"cmge v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA03C00, 0},
-	cmGeD:     {"cmge v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE03C00, 0},
-	cmHiS:     {"cmhi v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA03400, 0},
-	cmHiD:     {"cmhi v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE03400, 0},
-	cmHsS:     {"cmhs v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA03C00, 0},
-	cmHsD:     {"cmhs v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE03C00, 0},
-	sShlS:     {"sshl v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA04400, 0},
-	sShlD:     {"sshl v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE04400, 0},
-	uShlS:     {"ushl v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA04400, 0},
-	uShlD:     {"ushl v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE04400, 0},
-	mulS:      {"mul v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA09C00, 0},
-	sMinS:     {"smin v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA06C00, 0},
-	uMinS:     {"umin v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA06C00, 0},
-	sMaxS:     {"smax v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA06400, 0},
-	uMaxS:     {"umax v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA06400, 0},
-	uMaxPS:    {"umaxp v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA0A400, 0},
-	andV:      {"and v{d}.16b, v{n}.16b, v{m}.16b", 0x4E201C00, 0},
-	bicV:      {"bic v{d}.16b, v{n}.16b, v{m}.16b", 0x4E601C00, 0},
-	orrV:      {"orr v{d}.16b, v{n}.16b, v{m}.16b", 0x4EA01C00, 0},
-	eorV:      {"eor v{d}.16b, v{n}.16b, v{m}.16b", 0x6E201C00, 0},
-	bslV:      {"bsl v{d}.16b, v{n}.16b, v{m}.16b", 0x6E601C00, tied},
-	bitV:      {"bit v{d}.16b, v{n}.16b, v{m}.16b", 0x6EA01C00, tied},
-	bifV:      {"bif v{d}.16b, v{n}.16b, v{m}.16b", 0x6EE01C00, tied},
-	notV:      {"mvn v{d}.16b, v{n}.16b", 0x6E205800, 0},
-	absS:      {"abs v{d}.4s, v{n}.4s", 0x4EA0B800, 0},
-	absD:      {"abs v{d}.2d, v{n}.2d", 0x4EE0B800, 0},
-	negS:      {"neg v{d}.4s, v{n}.4s", 0x6EA0B800, 0},
-	negD:      {"neg v{d}.2d, v{n}.2d", 0x6EE0B800, 0},
-	cmLtZeroS: {"cmlt v{d}.4s, v{n}.4s, #0", 0x4EA0A800, 0},
-	cmLtZeroD: {"cmlt v{d}.2d, v{n}.2d, #0", 0x4EE0A800, 0},
-	cmEqZeroS: {"cmeq v{d}.4s, v{n}.4s, #0", 0x4EA09800, 0},
-	cmEqZeroD: {"cmeq v{d}.2d, v{n}.2d, #0", 0x4EE09800, 0},
-	clzS:      {"clz v{d}.4s, v{n}.4s", 0x6EA04800, 0},
-	cntB:      {"cnt v{d}.16b, v{n}.16b", 0x4E205800, 0},
-	rbitB:     {"rbit v{d}.16b, v{n}.16b", 0x6E605800, 0},
-	rev32B:    {"rev32 v{d}.16b, v{n}.16b", 0x6E200800, 0},
-	rev64B:    {"rev64 v{d}.16b, v{n}.16b", 0x4E200800, 0},
-	rev64S:    {"rev64 v{d}.4s, v{n}.4s", 0x4EA00800, 0},
-	uAddLPB:   {"uaddlp v{d}.8h, v{n}.16b", 0x6E202800, 0},
-	uAddLPH:   {"uaddlp v{d}.4s, v{n}.8h", 0x6E602800, 0},
-	uAddLPS:   {"uaddlp v{d}.2d, v{n}.4s", 0x6EA02800, 0},
-	addVH:     {"addv h{d}, v{n}.8h", 0x4E71B800, 0},
-	addVS:     {"addv s{d}, v{n}.4s", 0x4EB1B800, 0},
-	addVB:     {"addv b{d}, v{n}.8b", 0x0E31B800, 0},
-	sMullS:    {"smull v{d}.2d, v{n}.2s, v{m}.2s", 0x0EA0C000, 0},
-	uMullS:    {"umull v{d}.2d, v{n}.2s, v{m}.2s", 0x2EA0C000, 0},
+	addB:    {"add v{d}.16b, v{n}.16b, v{m}.16b", 0x4E208400, 0},
+	addS:    {"add v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA08400, 0},
+	addD:    {"add v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE08400, 0},
+	subS:    {"sub v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA08400, 0},
+	subD:    {"sub v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE08400, 0},
+	cmEqS:   {"cmeq v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA08C00, 0},
+	cmEqD:   {"cmeq v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE08C00, 0},
+	cmGtS:   {"cmgt v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA03400, 0},
+	cmGtD:   {"cmgt v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE03400, 0},
+	sShlS:   {"sshl v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA04400, 0},
+	sShlD:   {"sshl v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE04400, 0},
+	uShlS:   {"ushl v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA04400, 0},
+	uShlD:   {"ushl v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE04400, 0},
+	mulS:    {"mul v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA09C00, 0},
+	sMinS:   {"smin v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA06C00, 0},
+	uMinS:   {"umin v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA06C00, 0},
+	sMaxS:   {"smax v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA06400, 0},
+	uMaxS:   {"umax v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA06400, 0},
+	uMaxPS:  {"umaxp v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA0A400, 0},
+	andV:    {"and v{d}.16b, v{n}.16b, v{m}.16b", 0x4E201C00, 0},
+	bicV:    {"bic v{d}.16b, v{n}.16b, v{m}.16b", 0x4E601C00, 0},
+	orrV:    {"orr v{d}.16b, v{n}.16b, v{m}.16b", 0x4EA01C00, 0},
+	eorV:    {"eor v{d}.16b, v{n}.16b, v{m}.16b", 0x6E201C00, 0},
+	bslV:    {"bsl v{d}.16b, v{n}.16b, v{m}.16b", 0x6E601C00, tied},
+	bitV:    {"bit v{d}.16b, v{n}.16b, v{m}.16b", 0x6EA01C00, tied},
+	notV:    {"mvn v{d}.16b, v{n}.16b", 0x6E205800, 0},
+	absS:    {"abs v{d}.4s, v{n}.4s", 0x4EA0B800, 0},
+	absD:    {"abs v{d}.2d, v{n}.2d", 0x4EE0B800, 0},
+	negS:    {"neg v{d}.4s, v{n}.4s", 0x6EA0B800, 0},
+	negD:    {"neg v{d}.2d, v{n}.2d", 0x6EE0B800, 0},
+	clzS:    {"clz v{d}.4s, v{n}.4s", 0x6EA04800, 0},
+	cntB:    {"cnt v{d}.16b, v{n}.16b", 0x4E205800, 0},
+	uAddLPB: {"uaddlp v{d}.8h, v{n}.16b", 0x6E202800, 0},
+	uAddLPH: {"uaddlp v{d}.4s, v{n}.8h", 0x6E602800, 0},
+	uAddLPS: {"uaddlp v{d}.2d, v{n}.4s", 0x6EA02800, 0},
+	addVH:   {"addv h{d}, v{n}.8h", 0x4E71B800, 0},
+	addVS:   {"addv s{d}, v{n}.4s", 0x4EB1B800, 0},
+	addVB:   {"addv b{d}, v{n}.8b", 0x0E31B800, 0},
+	sMullS:  {"smull v{d}.2d, v{n}.2s, v{m}.2s", 0x0EA0C000, 0},
+	uMullS:  {"umull v{d}.2d, v{n}.2s, v{m}.2s", 0x2EA0C000, 0},
 
 	// Shifts by a constant.
 	sShrS: {"sshr v{d}.4s, v{n}.4s, #{right32}", 0x4F000400, 0},
@@ -436,32 +382,21 @@ var specs = [numOpcodes]spec{
 	uXtlS:    {"uxtl v{d}.2d, v{n}.2s", 0x2F20A400, 0},
 	uXtl2H:   {"uxtl2 v{d}.4s, v{n}.8h", 0x6F10A400, 0},
 	uXtl2S:   {"uxtl2 v{d}.2d, v{n}.4s", 0x6F20A400, 0},
-	xtnH:     {"xtn v{d}.8b, v{n}.8h", 0x0E212800, 0},
-	xtnS:     {"xtn v{d}.4h, v{n}.4s", 0x0E612800, 0},
 	xtnD:     {"xtn v{d}.2s, v{n}.2d", 0x0EA12800, 0},
-	xtn2S:    {"xtn2 v{d}.8h, v{n}.4s", 0x4E612800, tied},
 	xtn2D:    {"xtn2 v{d}.4s, v{n}.2d", 0x4EA12800, tied},
-	sQXtnH:   {"sqxtn v{d}.8b, v{n}.8h", 0x0E214800, 0},
 	sQXtnS:   {"sqxtn v{d}.4h, v{n}.4s", 0x0E614800, 0},
 	sQXtn2S:  {"sqxtn2 v{d}.8h, v{n}.4s", 0x4E614800, tied},
-	sQXtunH:  {"sqxtun v{d}.8b, v{n}.8h", 0x2E212800, 0},
 	sQXtunS:  {"sqxtun v{d}.4h, v{n}.4s", 0x2E612800, 0},
 	sQXtun2S: {"sqxtun2 v{d}.8h, v{n}.4s", 0x6E612800, tied},
 
 	// Permutations of lanes.
-	zip1H: {"zip1 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E403800, 0},
 	zip1S: {"zip1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E803800, 0},
 	zip1D: {"zip1 v{d}.2d, v{n}.2d, v{m}.2d", 0x4EC03800, 0},
-	zip2H: {"zip2 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E407800, 0},
 	zip2S: {"zip2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E807800, 0},
 	zip2D: {"zip2 v{d}.2d, v{n}.2d, v{m}.2d", 0x4EC07800, 0},
-	uzp1H: {"uzp1 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E401800, 0},
 	uzp1S: {"uzp1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E801800, 0},
-	uzp1D: {"uzp1 v{d}.2d, v{n}.2d, v{m}.2d", 0x4EC01800, 0},
 	uzp2H: {"uzp2 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E405800, 0},
 	uzp2S: {"uzp2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E805800, 0},
-	uzp2D: {"uzp2 v{d}.2d, v{n}.2d, v{m}.2d", 0x4EC05800, 0},
-	uzp1B: {"uzp1 v{d}.16b, v{n}.16b, v{m}.16b", 0x4E001800, 0},
 	extV:  {"ext v{d}.16b, v{n}.16b, v{m}.16b, #{ext}", 0x6E000000, 0},
 	tbl1:  {"tbl v{d}.16b, {{v{n}.16b}}, v{m}.16b", 0x4E000000, 0},
 	tbl2:  {"tbl v{d}.16b, {{v{n}.16b, v{next}.16b}}, v{m}.16b", 0x4E002000, 0},
@@ -473,9 +408,6 @@ var specs = [numOpcodes]spec{
 	dupGD: {"dup v{d}.2d, x{n}", 0x4E080C00, 0},
 	insS:  {"ins v{d}.s[{laneS}], v{n}.s[{fromS}]", 0x6E000400, tied},
 	insD:  {"ins v{d}.d[{laneD}], v{n}.d[{fromD}]", 0x6E000400, tied},
-	insGS: {"ins v{d}.s[{laneS}], w{n}", 0x4E001C00, tied},
-	insGD: {"ins v{d}.d[{laneD}], x{n}", 0x4E001C00, tied},
-	uMovS: {"umov w{d}, v{n}.s[{laneS}]", 0x0E003C00, 0},
 	uMovD: {"umov x{d}, v{n}.d[{laneD}]", 0x4E003C00, 0},
 	sMovS: {"smov x{d}, v{n}.s[{laneS}]", 0x4E002C00, 0},
 
@@ -497,13 +429,9 @@ var specs = [numOpcodes]spec{
 	ldrQ:    {"ldr q{d}, {address}", 0x3CC00000, 0},
 	ldrD:    {"ldr d{d}, {address}", 0xFC400000, 0},
 	ldrS:    {"ldr s{d}, {address}", 0xBC400000, 0},
-	ldrH:    {"ldr h{d}, {address}", 0x7C400000, 0},
-	ldrB:    {"ldr b{d}, {address}", 0x3C400000, 0},
 	strQ:    {"str q{d}, {address}", 0x3C800000, usesD | effect},
 	strD:    {"str d{d}, {address}", 0xFC000000, usesD | effect},
 	strS:    {"str s{d}, {address}", 0xBC000000, usesD | effect},
-	strH:    {"str h{d}, {address}", 0x7C000000, usesD | effect},
-	strB:    {"str b{d}, {address}", 0x3C000000, usesD | effect},
 	ldrX:    {"ldr x{d}, {address}", 0xF8400000, 0},
 	ldrW:    {"ldr w{d}, {address}", 0xB8400000, 0},
 	ldrhW:   {"ldrh w{d}, {address}", 0x78400000, 0},
@@ -520,8 +448,6 @@ var specs = [numOpcodes]spec{
 	ldpQ:    {"ldp q{d}, q{a}, [x{n}, #{pair}]", 0xAD400000, definesA},
 	stpQ:    {"stp q{d}, q{a}, [x{n}, #{pair}]", 0xAD000000, usesD | effect},
 	ldrLitQ: {"ldr q{d}, {pool}", 0x9C000000, made},
-	ldrLitD: {"ldr d{d}, {pool}", 0x5C000000, made},
-	ldrLitS: {"ldr s{d}, {pool}", 0x1C000000, made},
 	ld1S:    {"ld1 {{v{d}.s}}[{indexS}], [x{n}]", 0x0D408000, tied},
 	ld1D:    {"ld1 {{v{d}.d}}[{indexD}], [x{n}]", 0x0D408400, tied},
 	st1S:    {"st1 {{v{d}.s}}[{indexS}], [x{n}]", 0x0D008000, usesD | effect},
@@ -538,7 +464,6 @@ var specs = [numOpcodes]spec{
 	andG:  {"and r{d}, r{n}, r{m}, lsl #{shift}", 0x0A000000, 0},
 	orrG:  {"orr r{d}, r{n}, r{m}, lsl #{shift}", 0x2A000000, 0},
 	eorG:  {"eor r{d}, r{n}, r{m}, lsl #{shift}", 0x4A000000, 0},
-	bicG:  {"bic r{d}, r{n}, r{m}, lsl #{shift}", 0x0A200000, 0},
 	addsG: {"adds r{d}, r{n}, r{m}, lsl #{shift}", 0x2B000000, effect},
 	subsG: {"subs r{d}, r{n}, r{m}, lsl #{shift}", 0x6B000000, effect},
 	andsG: {"ands r{d}, r{n}, r{m}, lsl #{shift}", 0x6A000000, effect},
@@ -563,7 +488,6 @@ var specs = [numOpcodes]spec{
 	asrV:  {"asr r{d}, r{n}, r{m}", 0x1AC02800, 0},
 	uDiv:  {"udiv r{d}, r{n}, r{m}", 0x1AC00800, 0},
 	sDiv:  {"sdiv r{d}, r{n}, r{m}", 0x1AC00C00, 0},
-	mAdd:  {"madd r{d}, r{n}, r{m}, r{a}", 0x1B000000, 0},
 	mSub:  {"msub r{d}, r{n}, r{m}, r{a}", 0x1B008000, 0},
 	mulG:  {"mul r{d}, r{n}, r{m}", 0x1B007C00, 0},
 	sMulH: {"smulh x{d}, x{n}, x{m}", 0x9B407C00, 0},
