@@ -91,6 +91,9 @@ int comma(int n) { int s = 0; for (int i = 0, j = n; i < j; i++, j--) s += j - i
 void out3(thread int &a, thread int *b, int c) { a = c; *b = c * 2; }
 int shadow(int x) { int y = x; { int x = 5; y += x; } return y + x; }
 int deflt(int a, int b = 10, int c = 100) { return a + b + c; }
+void leave(thread int &v, int n, int m) { for (int i = 0; i < 100; i++) { if (i * i > n) return; v = i;
+  if (i > m) break; } v = -1; }
+int left(int n, int m) { int v = 7; leave(v, n, m); return v; }
 `, `
   int a = 0, b = 0; out3(a, &b, 21);
   int sideA = 0; bool sc = false && (sideA = 1); bool sd = true || (sideA = 2);
@@ -105,6 +108,7 @@ int deflt(int a, int b = 10, int c = 100) { return a + b + c; }
 		{"sc", 0}, {"sd", 1}, {"arr[0]", 1}, {"arr[1]", 40}, {"arr[2]", 50}, {"arr[3]", 3}, {"sum2", 36},
 		{"arr2[1][2]", 6},
 		{"sizeof(arr3) / sizeof(int)", 3}, {"fa[2]", 3}, {"pp - arr", 3}, {"*pp", 3}, {"shadow(2)", 9}, {"deflt(1)", 111},
+		{"left(in[9], in[9])", 3}, {"left(in[9], in[1])", -1},
 		{"deflt(1, 2)", 103}, {"(in + 5)[2]", 7}, {"*(in + 9)", 9}, {"&in[8] - in", 8}, {"cf[3]", 3.5}, {"in[in[3]]", 3},
 	})
 }

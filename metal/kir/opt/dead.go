@@ -84,15 +84,20 @@ func (l *liveness) block(b *kir.Block, live bitset) {
 	}
 }
 
-// loop takes everything that the loop reads as live where it starts again.
+// loop takes everything that the loop reads as live where it starts again, and what is live where it is left for good.
 func (l *liveness) loop(in *kir.Instr, live bitset) {
 	if l.again == nil {
 		l.again = map[*kir.Instr]bitset{}
 	}
 	l.at[in] = live.clone()
 	in.Body.Walk(func(x *kir.Instr) {
-		if x.Op == kir.VarGet {
+		switch x.Op {
+		case kir.VarGet:
 			live.add(x.Imm)
+		case kir.Break:
+			live.or(l.at[x.Target])
+		case kir.Continue:
+			live.or(l.again[x.Target])
 		}
 	})
 	l.again[in] = live.clone()
