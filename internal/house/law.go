@@ -86,7 +86,7 @@ const lawText = `
 
 	# The back ends: kir never leaves metal/, and metal's core never sees a kernel language.
 	kir < opt, msl, launch, interp, jit, ptx, machine, kerneltest
-	opt < msl, jit, ptx
+	opt < msl, jit, ptx, interp_test
 	launch < interp, jit
 	interp < jit
 	metal, kir, msl < front

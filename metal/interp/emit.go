@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -233,6 +234,10 @@ func (p *preparer) must(in *kir.Instr, i inst) {
 // other emits memory accesses, convergent operations and jumps.
 func (p *preparer) other(in *kir.Instr) {
 	i := inst{kind: kindMem, op: in.Op, mode: in.Mode, imm: in.Imm, pos: in.Pos, args: uint8(len(in.Args))}
+	if in.Op == kir.MatMulAcc {
+		p.matMulAcc(in, i)
+		return
+	}
 	regs := []*uint32{&i.a, &i.b, &i.c}
 	for n, a := range in.Args {
 		*regs[n] = p.reg(a)
@@ -276,6 +281,19 @@ func (p *preparer) other(in *kir.Instr) {
 	} else {
 		p.emit(i)
 	}
+}
+
+// matMulAcc emits an element of a product of matrices: a and b hold A, c the elements of B that it needs, imm is the
+// register of C.
+func (p *preparer) matMulAcc(in *kir.Instr, i inst) {
+	i.kind, i.a, i.b, i.c = kindPure, p.reg(in.Args[0]), p.reg(in.Args[1]), p.reg(in.Args[2+in.Imm])
+	i.imm = uint64(p.reg(in.Args[4]))
+	i.d = p.dest(in, false)
+	i.fn = matMulAcc(kir.FMA32)
+	if in.Type == kir.F64 {
+		i.fn = matMulAcc(math.FMA)
+	}
+	p.must(in, i)
 }
 
 func (p *preparer) group(in *kir.Instr, i inst) {

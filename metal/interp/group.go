@@ -156,6 +156,35 @@ func overHalf(
 	return func(a, b uint16) uint16 { return narrow(op(wide(a), wide(b))) }
 }
 
+// matMulAcc makes MatMulAcc by kir's order; see preparer.matMulAcc for its operands.
+func matMulAcc[T float](fma func(a, b, c T) T) laneFunc {
+	return func(f *frame, in *inst) {
+		a := [2][lanes]T{active[T](f, in.a), active[T](f, in.b)}
+		b, c, d := active[T](f, in.c), at[T](f, uint32(in.imm)), at[T](f, in.d)
+		for i := range d {
+			row, col := kir.MatrixPlace(i)
+			sum := c[i]
+			for k := range 8 {
+				sum = fma(a[k%2][kir.MatrixLane(row, k)%lanes], b[kir.MatrixLane(k, col)%lanes], sum)
+			}
+			d[i] = sum
+		}
+	}
+}
+
+// active returns a value with zeros in the lanes that are not active.
+func active[T float](f *frame, off uint32) [lanes]T {
+	v := *at[T](f, off)
+	if f.mask != allLanes {
+		for i := range v {
+			if f.mask>>i&1 == 0 {
+				v[i] = 0
+			}
+		}
+	}
+	return v
+}
+
 // groupFunc returns the function of Reduce or a scan on a type, nil if it has none.
 func groupFunc(op kir.Op, mode kir.Mode, t kir.Type) laneFunc {
 	switch t {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/launch"
 )
 
@@ -189,6 +190,60 @@ func TestGroupOpsAgainstTheTable(t *testing.T) {
 					for i := range v {
 						require.Equal(t, v[i], binary.LittleEndian.Uint64(res[8*i:]), "%s %s %s of %d, lane %d",
 							op, mode, ty, size, i)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestMatMulAgainstTheTable multiplies matrices of which some lanes are missing.
+func TestMatMulAgainstTheTable(t *testing.T) {
+	for _, active := range []uint32{allLanes, 0xdffff37b} {
+		for _, ty := range []kir.Type{kir.F32, kir.F64} {
+			for _, mode := range []kir.Mode{kir.ModeExact, kir.ModeFree} {
+				var v [5][lanes]uint64
+				in := make([]byte, 5*lanes*8)
+				for n := range v {
+					for i := range lanes {
+						bits := kir.FromFloat64(ty, float64((i*37+n*11)%23)*0.37-3)
+						binary.LittleEndian.PutUint64(in[8*(n*lanes+i):], bits)
+						if v[n][i] = bits; active>>i&1 == 0 && n < 4 {
+							v[n][i] = 0
+						}
+					}
+				}
+				b := kerneltest.NewBuilder("matmul")
+				src, out := b.Param("in", kir.Constant, kir.U64), b.Param("out", kir.Device, kir.U64)
+				lane := b.Builtin(kir.ThreadIndexInSimdgroup, 0)
+				var args []*kir.Instr
+				for n := range v {
+					at := b.Op(kir.Add, kir.U32, lane, b.Int(kir.U32, int64(n*lanes)))
+					args = append(args, b.Op(kir.Load, ty, b.Index(src, at, 8)))
+				}
+				on := b.Op(kir.And, kir.U32, b.Op(kir.Shr, kir.U32, b.Int(kir.U32, int64(active)), lane), b.Int(kir.U32, 1))
+				b.If(b.Op(kir.Convert, kir.Bool, on), func() {
+					for e := range 2 {
+						r := b.Append(&kir.Instr{Op: kir.MatMulAcc, Mode: mode, Type: ty, Imm: uint64(e), Args: args})
+						at := b.Op(kir.Add, kir.U32, lane, b.Int(kir.U32, int64(e*lanes)))
+						b.Op(kir.Store, kir.Void, b.Index(out, at, 8), r)
+					}
+				}, nil)
+				for _, k := range []*kir.Kernel{b.Kernel(), opt.Run(b.Kernel(), opt.Launch{})} {
+					exe, err := Prepare(k, nil)
+					require.NoError(t, err)
+					res := make([]byte, 2*lanes*8)
+					require.NoError(t, kerneltest.Run(exe.NewRun, launch.Launch{Grid: [3]int{lanes, 1, 1},
+						Threadgroup: [3]int{lanes, 1, 1}, Buffers: [][]byte{in, res}}, 0))
+					for e := range 2 {
+						want := v[4]
+						kir.MatMulLanes(ty, e, &[2][lanes]uint64{v[0], v[1]}, &[2][lanes]uint64{v[2], v[3]}, &want)
+						for i := range want {
+							if active>>i&1 == 0 {
+								want[i] = 0
+							}
+							require.Equal(t, want[i], binary.LittleEndian.Uint64(res[8*(e*lanes+i):]), "%s, lane %d", k, i)
+						}
 					}
 				}
 			}

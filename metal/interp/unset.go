@@ -53,6 +53,10 @@ func (u *unset) loaded(lane int, why reason) {
 
 // pure notes what an operation on lanes makes, before it runs.
 func (u *unset) pure(f *frame, in *inst) {
+	if in.op == kir.MatMulAcc {
+		u.matMulAcc(f, in)
+		return
+	}
 	var un [3]uint32
 	from := -1 // the first unset operand
 	regs := [...]uint32{in.a, in.b, in.c}
@@ -110,6 +114,33 @@ func (u *unset) shuffled(f *frame, in *inst, from uint32) (out uint32) {
 		out |= from >> ((uint32(i)&^g | index[i]&g) % lanes) & 1 << i
 	}
 	return out
+}
+
+// matMulAcc notes an element of a product of matrices, which is unset where an element of its row or column is.
+func (u *unset) matMulAcc(f *frame, in *inst) {
+	regs := [...]uint32{in.a, in.b, in.c, uint32(in.imm)}
+	var un [4]uint32
+	d, from := in.d/8, -1
+	for i, r := range regs {
+		if un[i] = u.lanes[r/8]; i < 3 {
+			un[i] &= f.mask
+		}
+		if un[i] != 0 && from < 0 {
+			from = i
+		}
+	}
+	all := un[3]
+	for i := range lanes {
+		row, col := kir.MatrixPlace(i)
+		for k := range 8 {
+			all |= (un[k%2]>>kir.MatrixLane(row, k) | un[2]>>kir.MatrixLane(k, col)) & 1 << i
+		}
+	}
+	u.lanes[d] = all
+	if from >= 0 {
+		u.why[d] = u.why[regs[from]/8]
+		u.why[d].part = false
+	}
 }
 
 // together returns the lanes that an operation of the whole group makes unset: all of those where one active lane is,

@@ -13,9 +13,25 @@ import (
 
 func ptrOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
+type parts struct{ out, tid, tile, lane, sg *kir.Instr }
+
+// halfMatrix multiplies by a matrix of which only rows 0 to 3 are set, and has lanes on one side of 16 write theirs.
+func halfMatrix(side kir.Op) func(b *kerneltest.Builder, p parts) {
+	return func(b *kerneltest.Builder, p parts) {
+		v, half, one := b.Var("a", kir.F32), b.Int(kir.U32, 16), b.Float(1)
+		b.K.Vars[v].Unset = true
+		b.If(b.Op(kir.Lt, kir.Bool, p.lane, half), func() { b.Set(v, one) }, nil)
+		a := b.Get(v)
+		x := b.Append(&kir.Instr{Op: kir.MatMulAcc, Mode: kir.ModeExact, Type: kir.F32,
+			Args: []*kir.Instr{a, a, one, one, one}})
+		b.If(b.Op(side, kir.Bool, p.lane, half), func() {
+			b.Store(p.out, p.tid, b.Op(kir.Convert, kir.U32, x))
+		}, nil)
+	}
+}
+
 // TestValidation: each kernel runs without validation; with it, the fault is found or there is none.
 func TestValidation(t *testing.T) {
-	type parts struct{ out, tid, tile, lane, sg *kir.Instr }
 	u := func(b *kerneltest.Builder, n int64) *kir.Instr { return b.Int(kir.U32, n) }
 	for name, c := range map[string]struct {
 		build func(b *kerneltest.Builder, p parts)
@@ -52,6 +68,9 @@ func TestValidation(t *testing.T) {
 			b.Barrier(kir.MemThreadgroup)
 			b.Store(p.tile, p.tid, v)
 		}, ""},
+		"a matrix of which the needed rows are set": {halfMatrix(kir.Lt), ""},
+		"a matrix of which the needed rows are unset": {halfMatrix(kir.Ge),
+			"[k] read of the variable a before anything was assigned to it (source:7:3)"},
 		"all write the same": {func(b *kerneltest.Builder, p parts) {
 			b.Store(p.tile, u(b, 0), u(b, 3))
 			b.Store(p.out, u(b, 0), u(b, 4))

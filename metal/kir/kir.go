@@ -141,7 +141,8 @@ type Instr struct {
 	Mode Mode // operation of Reduce, Scan, Atomic*; builtin of Builtin; flags of Barrier; comparison needs none
 	ID   int  // dense, unique in the kernel; also given to instructions without a result
 	// Imm: Const: the bits; Builtin: the component 0..2; VarGet, VarSet: index in Vars; ParamAddr: index in Params;
-	// RegionAddr: index in Regions; PtrAdd: constant byte offset; convergent operations: the group's lanes, 32 or 4.
+	// RegionAddr: index in Regions; PtrAdd: constant byte offset; MatMulAcc: the element, 0 or 1; other convergent
+	// operations: the group's lanes, 32 or 4.
 	Imm    uint64
 	Args   []*Instr
 	Body   *Block // If: then; Block, Loop: the body

@@ -149,3 +149,25 @@ func clearInactive(active uint32, v *[Lanes]uint64) {
 		}
 	}
 }
+
+// MatrixPlace returns which elements of an 8 by 8 matrix a lane holds: those of a row, in two columns, from col on. It
+// is Metal's layout, which kernels rely on.
+func MatrixPlace(lane int) (row, col int) {
+	return lane/16*4 + lane/2%4, lane/8%2*4 + lane%2*2
+}
+
+// MatrixLane returns the lane that holds the element at a row and column: its element col % 2.
+func MatrixLane(row, col int) int {
+	return row/4*16 + row%4*2 + col/4*8 + col/2%2
+}
+
+// MatMulLanes does MatMulAcc of an element on the lanes of one SIMD-group: a and b hold both elements of each lane, c
+// the sums, which it replaces. Lanes that are not active hold zeros.
+func MatMulLanes(t Type, element int, a, b *[2][Lanes]uint64, c *[Lanes]uint64) {
+	for lane := range c {
+		row, col := MatrixPlace(lane)
+		for k := range 8 {
+			c[lane], _ = Eval(Fma, t, t, a[k%2][MatrixLane(row, k)], b[element][MatrixLane(k, col)], c[lane])
+		}
+	}
+}

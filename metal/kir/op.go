@@ -85,6 +85,10 @@ const (
 	Shuffle
 	Ballot         // Args: Bool; T U64: bit i is set where lane i is active and true; Imm is 32
 	BroadcastFirst // Args: value; the value of the lowest active lane
+	// MatMulAcc: T F32 or F64; Args: a0, a1, b0, b1, c, a lane's two elements of 8 by 8 matrices A and B, and one of C
+	// (kir.MatrixPlace says which); Mode: ModeExact or ModeFree. The lane's element 0 or 1, as Imm says, of A * B + C.
+	// Whoever has an instruction for it finds both in one block, one after the other, with the same A and B.
+	MatMulAcc
 
 	// SimdBarrier and Barrier order memory; Barrier waits for all threads of the threadgroup that have not returned.
 	SimdBarrier // Mode: flags
@@ -116,6 +120,8 @@ const (
 	ModeOr
 	ModeXor
 	ModeExchange // AtomicRMW only
+	ModeExact    // MatMulAcc only: products are added in the order of the inner dimension, each by one Fma
+	ModeFree     // MatMulAcc only: in any order and any way that keeps to the budget (semantics.go)
 )
 
 // Modes of Builtin, named as Metal's attributes. Those with three components are marked.

@@ -84,6 +84,7 @@ var opDescs = [numOps]opDesc{
 	Shuffle:        {"shuffle", special},
 	Ballot:         {"ballot", special},
 	BroadcastFirst: {"broadcast.first", special},
+	MatMulAcc:      {"matmul.acc", special},
 	SimdBarrier:    {"simd.barrier", noOperands},
 	Barrier:        {"barrier", noOperands},
 	If:             {"if", special},
@@ -193,7 +194,8 @@ var builtinModes = [...]modeDesc{
 
 var modeNames = [...]string{
 	ModeNone: "none", ModeAdd: "add", ModeSub: "sub", ModeMul: "mul", ModeMin: "min", ModeMax: "max",
-	ModeAnd: "and", ModeOr: "or", ModeXor: "xor", ModeExchange: "exchange",
+	ModeAnd: "and", ModeOr: "or", ModeXor: "xor", ModeExchange: "exchange", ModeExact: "exact",
+	ModeFree: "free",
 }
 
 // String returns the mode's name: the operation's (add, min, ...) or the builtin's Metal attribute. The flags of

@@ -157,6 +157,8 @@ func (p *printer) details(in *Instr) {
 		named(len(p.k.Regions), func(i int) string { return p.k.Regions[i].Name })
 	case AtomicRMW, Reduce, ScanInclusive, ScanExclusive:
 		fmt.Fprintf(b, " %s", in.Mode)
+	case MatMulAcc:
+		fmt.Fprintf(b, " %s element %d,", in.Mode, in.Imm)
 	case Barrier, SimdBarrier, Fence:
 		if in.Mode&MemDevice != 0 {
 			b.WriteString(" device")
@@ -165,7 +167,7 @@ func (p *printer) details(in *Instr) {
 			b.WriteString(" threadgroup")
 		}
 	}
-	if in.Op.Convergent() && in.Imm == 4 {
+	if in.Op.Convergent() && in.Op != MatMulAcc && in.Imm == 4 {
 		b.WriteString(" quad")
 	}
 }

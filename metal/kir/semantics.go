@@ -43,6 +43,11 @@ import "math"
 // paragraph as code. The identity of float Add is -0 in the tree, and +0 where an exclusive scan yields it; of float
 // Min and Max, NaN.
 //
+// MatMulAcc multiplies 8 by 8 matrices that lie in the lanes of a SIMD-group as MatrixPlace says; a lane that is not
+// active holds zeros. Exact: an element begins as C's, and for k = 0..7 becomes Fma(A's element k of its row, B's
+// element k of its column, what it is). MatMulLanes is this sentence as code. Free: within 2 K eps (|A||B| + |C|) of
+// the exact sum, with K = 8 and eps of the type; interp computes it as if it were exact.
+//
 // Memory starts as zero where it is not a caller's. Shuffle from a lane that is not active yields zero.
 //
 // Atomics of one instruction act in the order of lanes. Float Add, Sub, Min and Max act as the operations above.

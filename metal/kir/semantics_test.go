@@ -419,3 +419,40 @@ func TestReduceAndScanLanes(t *testing.T) {
 	require.False(t, ReduceLanes(ModeAdd, Bool, 32, 1, &v))
 	require.False(t, ReduceLanes(ModeAdd, F32, 8, 1, &v))
 }
+
+// TestMatMulLanes multiplies matrices of small integers, whose products are exact, as matrices; and looks at the order
+// of a sum that depends on it.
+func TestMatMulLanes(t *testing.T) {
+	var a, b, c [8][8]float64
+	for i := range 8 {
+		for j := range 8 {
+			a[i][j], b[i][j], c[i][j] = float64(3*i-j), float64(i*j%7-2), float64(10*i+j)
+		}
+	}
+	b[0][5], b[7][5] = 1<<24, 0.5 // in column 5 the first product is so large that the last ones vanish beside it
+	for _, ty := range []Type{F32, F64} {
+		var x, y [2][Lanes]uint64
+		var z [2][Lanes]uint64
+		for lane := range Lanes {
+			row, col := MatrixPlace(lane)
+			for e := range 2 {
+				require.Equal(t, lane, MatrixLane(row, col+e))
+				x[e][lane], y[e][lane] = FromFloat64(ty, a[row][col+e]), FromFloat64(ty, b[row][col+e])
+				z[e][lane] = FromFloat64(ty, c[row][col+e])
+			}
+		}
+		for e := range 2 {
+			MatMulLanes(ty, e, &x, &y, &z[e])
+			for lane := range Lanes {
+				row, col := MatrixPlace(lane)
+				want := c[row][col+e]
+				for k := range 8 {
+					if want += a[row][k] * b[k][col+e]; ty == F32 {
+						want = float64(float32(want)) // a product of these is exact in float64, and so is the sum
+					}
+				}
+				require.Equal(t, want, ToFloat64(ty, z[e][lane]), "%s row %d column %d", ty, row, col+e)
+			}
+		}
+	}
+}

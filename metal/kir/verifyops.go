@@ -13,6 +13,8 @@ func (v *verifier) special(in *Instr) {
 		v.atomic(in)
 	case Reduce, ScanInclusive, ScanExclusive, Shuffle, Ballot, BroadcastFirst:
 		v.convergent(in)
+	case MatMulAcc:
+		v.matMulAcc(in)
 	case Break, Continue:
 		v.jump(in)
 	default:
@@ -203,6 +205,23 @@ func (v *verifier) convergent(in *Instr) {
 	case ScanInclusive, ScanExclusive:
 		if in.Mode != ModeAdd && in.Mode != ModeMul || !t.IsArith() {
 			v.errorf("mode %s is not defined on %s", in.Mode, t)
+		}
+	}
+}
+
+func (v *verifier) matMulAcc(in *Instr) {
+	if in.Imm > 1 {
+		v.errorf("element %d, want 0 or 1", in.Imm)
+	}
+	if in.Mode != ModeExact && in.Mode != ModeFree {
+		v.errorf("mode %s", in.Mode)
+	}
+	if in.Type != F32 && in.Type != F64 {
+		v.errorf("type %s, want f32 or f64", in.Type)
+	}
+	if v.argc(in, 5) {
+		for i, a := range in.Args {
+			v.argType(in, i, a.Type == in.Type, in.Type.String())
 		}
 	}
 }

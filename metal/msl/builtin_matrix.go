@@ -4,11 +4,10 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// A simdgroup_matrix holds 64 elements, two in each lane. Lane i holds row r and columns c and c+1 with
-// r = (i/16)*4 + (i/2)%4 and c = ((i/8)%2)*4 + (i%2)*2: Metal's layout, which kernels rely on through
+// A simdgroup_matrix holds 64 elements, two in each lane, as kir.MatrixPlace says. Kernels rely on that through
 // thread_elements.
 
-// matrixPlace returns this lane's row and first column, as I64.
+// matrixPlace emits kir.MatrixPlace: this lane's row and first column, as I64.
 func matrixPlace(em *emitter) (row, col operand) {
 	l := em.convert(lane(em, 32), kir.I64)
 	bits := func(shift, mask int64) operand {
@@ -18,19 +17,6 @@ func matrixPlace(em *emitter) (row, col operand) {
 	half := em.op(kir.Mul, kir.I64, bits(3, 1), i64(4))
 	col = em.op(kir.Add, kir.I64, half, em.op(kir.Mul, kir.I64, bits(0, 1), i64(2)))
 	return row, col
-}
-
-// matrixLane returns the lane that holds row r and column c, both constant or not, as U32.
-func matrixLane(em *emitter, r, c operand) operand {
-	u := func(o operand) operand { return em.convert(o, kir.U32) }
-	r, c = u(r), u(c)
-	bit := func(o operand, shift, mask, mul uint32) operand {
-		x := em.op(kir.And, kir.U32, em.op(kir.Shr, kir.U32, o, u32(shift)), u32(mask))
-		return em.op(kir.Mul, kir.U32, x, u32(mul))
-	}
-	sum := em.op(kir.Add, kir.U32, bit(r, 2, 1, 16), bit(r, 0, 3, 2))
-	sum = em.op(kir.Add, kir.U32, sum, bit(c, 2, 1, 8))
-	return em.op(kir.Add, kir.U32, sum, bit(c, 1, 1, 1))
 }
 
 // threadElements is the method that gives a lane's two elements as a vector; init makes it, as it leads to all that the
@@ -213,7 +199,7 @@ func matrixProduct(mem *memory, a, b value) value {
 	return matrixSum(mem.em, a.q.T, a, b, nil)
 }
 
-// matrixSum computes a * b + z as a matrix of type t.
+// matrixSum computes a * b + z as a matrix of type t: exactly as kir says, so that no device rounds otherwise.
 func matrixSum(em *emitter, t *ctype, a, b value, z *value) value {
 	wide := kir.F32
 	if t.elem.T.kt == kir.F64 {
@@ -223,20 +209,14 @@ func matrixSum(em *emitter, t *ctype, a, b value, z *value) value {
 	if z != nil {
 		sums[0], sums[1] = em.convert(z.comps[0], wide), em.convert(z.comps[1], wide)
 	}
-	row, col := matrixPlace(em)
-	get := func(m value, i int, lane operand) operand {
-		x := em.emit(&kir.Instr{
-			Op: kir.Shuffle, Type: m.comps[i].ty, Imm: 32, Args: []*kir.Instr{em.instr(m.comps[i]), em.instr(lane)},
-		})
-		return em.convert(x, wide)
+	args := make([]*kir.Instr, 0, 4)
+	for _, x := range [...]operand{a.comps[0], a.comps[1], b.comps[0], b.comps[1]} {
+		args = append(args, em.instr(em.convert(x, wide)))
 	}
-	for k := range int64(8) {
-		// a[row][k] stands in element k%2 of its lane; b[k][col], b[k][col+1] are both elements of theirs
-		av := get(a, int(k%2), matrixLane(em, row, i64(k)))
-		bl := matrixLane(em, i64(k), col)
-		for i := range 2 {
-			sums[i] = em.op(kir.Fma, wide, av, get(b, i, bl), sums[i])
-		}
+	c := []*kir.Instr{em.instr(sums[0]), em.instr(sums[1])}
+	for i := range sums {
+		sums[i] = em.emit(&kir.Instr{Op: kir.MatMulAcc, Type: wide, Mode: kir.ModeExact, Imm: uint64(i),
+			Args: append(args[:4:4], c[i])})
 	}
 	e := t.elem.T.kt
 	return value{k: vRight, q: qt(t), comps: []operand{em.convert(sums[0], e), em.convert(sums[1], e)}}

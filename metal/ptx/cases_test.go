@@ -231,6 +231,25 @@ func groupCases() (cases []testCase) {
 	return cases
 }
 
+// matrixCases multiplies matrices of all lanes and of some, both elements and one.
+func matrixCases() (cases []testCase) {
+	for _, mode := range []kir.Mode{kir.ModeExact, kir.ModeFree} {
+		b := newBuilder(fmt.Sprintf("group matmul %s", mode))
+		args := []*kir.Instr{b.operand(0, kir.F32), b.operand(1, kir.F32), b.operand(2, kir.F32), b.operand(1, kir.F32)}
+		element := func(i uint64, c *kir.Instr) *kir.Instr {
+			return b.Append(&kir.Instr{Op: kir.MatMulAcc, Type: kir.F32, Mode: mode, Imm: i, Args: append(args[:4:4], c)})
+		}
+		x, y := element(0, args[2]), element(1, args[0])
+		b.keep(x)
+		b.keep(y)
+		some := b.Var("", kir.F32)
+		b.If(b.Op(kir.Lt, kir.Bool, args[0], args[1]), func() { b.Set(some, element(1, x)) }, nil)
+		b.keep(b.Get(some))
+		cases = append(cases, b.done())
+	}
+	return cases
+}
+
 func (b *builder) lane(op kir.Op, m kir.Mode, t kir.Type, size uint64, v *kir.Instr) *kir.Instr {
 	in := &kir.Instr{Op: op, Mode: m, Type: t, Imm: size, Args: []*kir.Instr{v}}
 	switch op {

@@ -2,6 +2,7 @@ package ptx_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 // have, and write what the interpreter writes.
 func TestMasks(t *testing.T) {
 	n, ran := 0, 0
-	for _, c := range append(append(append(groupCases(), endingCases()...), atomicCases()...), builtinCases()...) {
+	for _, c := range slices.Concat(groupCases(), matrixCases(), endingCases(), atomicCases(), builtinCases()) {
 		if c.name == "atomic f32" { // the machine has no atomic operations on floats
 			continue
 		}

@@ -1,6 +1,8 @@
 package ptx_test
 
 import (
+	"slices"
+
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
@@ -143,7 +145,7 @@ func builtinCases() (cases []testCase) {
 }
 
 func tableCases() (cases []testCase) {
-	cases = append(pureCases(), groupCases()...)
+	cases = slices.Concat(pureCases(), groupCases(), matrixCases())
 	cases = append(append(cases, memoryCases()...), atomicCases()...)
 	return append(append(cases, endingCases()...), builtinCases()...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
+	"github.com/mlxlua/mlxlua/metal/kir/opt"
 )
 
 // versions is the oldest PTX version that knows each target: an older driver takes an older version.
@@ -58,21 +59,22 @@ var ErrFloat64 = errors.New("float64 is not computed on this device")
 // another one runs beside it.
 var ErrWaits = errors.New("threadgroups that wait for each other cannot run on this device")
 
-// Print prints a kernel. It verifies the kernel first.
-func Print(k *kir.Kernel, opt Options) (*Text, error) {
+// Print prints a kernel, which it verifies first and does not change: what it prints is what the optimiser makes of it.
+func Print(k *kir.Kernel, options Options) (*Text, error) {
 	if err := k.Verify(); err != nil {
 		return nil, err
 	}
 	if k.Refused != nil {
 		return nil, k.Refused
 	}
-	if err := opt.check(k); err != nil {
+	if err := options.check(k); err != nil {
 		return nil, err
 	}
 	if in := usesFloat64(k); in != nil {
 		return nil, refusal(k, in, ErrFloat64)
 	}
-	p := newPrinter(k, opt)
+	k = opt.Run(k, opt.Launch{})
+	p := newPrinter(k, options)
 	if in := p.flow.waitsForOthers(); in != nil {
 		return nil, refusal(k, in, ErrWaits)
 	}
@@ -80,7 +82,8 @@ func Print(k *kir.Kernel, opt Options) (*Text, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &Text{Entry: p.entry, Layout: p.layout, Sites: p.sites, Asks: p.polls, options: opt, lines: p.assemble()}, nil
+	return &Text{Entry: p.entry, Layout: p.layout, Sites: p.sites, Asks: p.polls, options: options,
+		lines: p.assemble()}, nil
 }
 
 func refusal(k *kir.Kernel, in *kir.Instr, why error) error {

@@ -100,6 +100,8 @@ type limits struct {
 	lanes bool
 	// divide: divisions by constants become products. Executors see to that themselves, by what they know of lanes.
 	divide bool
+	// matrices: products of matrices are taken apart.
+	matrices bool
 	// launch: rounds are known from a launch. Loops that have barriers, or loops in them, are unrolled as others are.
 	launch bool
 	// Of unrolling, in rounds and in the instructions that it makes of a loop: by default, of loops that index a lane's
@@ -114,6 +116,6 @@ var (
 	}
 	// What a text asks of its loops has been done when a kernel is compiled.
 	compiling = limits{
-		lanes: true, launch: true, rounds: 8, size: 512, arrayRounds: 8, arraySize: 512, unrollTotal: 1 << 12,
+		lanes: true, matrices: true, launch: true, rounds: 8, size: 512, arrayRounds: 8, arraySize: 512, unrollTotal: 1 << 12,
 	}
 )

@@ -181,10 +181,14 @@ func (r *rewriter) block(b *kir.Block, loop *nest) (made *kir.Block, ends bool) 
 
 // list rewrites instructions until one is never passed.
 func (r *rewriter) list(l []*kir.Instr) (ends bool) {
-	for _, in := range l {
-		if r.instr(in) {
+	for len(l) > 0 {
+		n := 1
+		if l[0].Op == kir.MatMulAcc && r.limits.matrices {
+			n = r.takeApart(l)
+		} else if r.instr(l[0]) {
 			return true
 		}
+		l = l[n:]
 	}
 	return false
 }

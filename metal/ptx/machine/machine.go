@@ -662,6 +662,9 @@ func (m *Machine) compute(t *thread, in *instr) (err error) {
 		set(^v(1) << (64 - 8*size(typ)) >> (64 - 8*size(typ)))
 	case "neg":
 		set(-v(1) << (64 - 8*size(typ)) >> (64 - 8*size(typ)))
+	case "fma":
+		x, _ := kir.Eval(kir.Fma, floatType(typ), floatType(typ), v(1), v(2), v(3))
+		set(x)
 	case "popc":
 		set(uint64(bits.OnesCount64(v(1))))
 	case "clz":
