@@ -265,6 +265,38 @@ func (k *steadyCall) call(p *plan, c *tensor.Ctx, in []*tensor.Array) ([]*tensor
 	return outs, nil
 }
 
+// Recorded reports whether calls of the function have recordings, which DropRecordings drops: calls are recorded again
+// where they are made again.
+func (fn *Function) Recorded() bool {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	return slices.ContainsFunc(fn.entries, func(e *entry) bool { return e.plan.steady.some() })
+}
+
+// DropRecordings gives back what recordings take in memory.
+func (fn *Function) DropRecordings() {
+	fn.mu.Lock()
+	defer fn.mu.Unlock()
+	for _, e := range fn.entries {
+		e.plan.steady.drop()
+	}
+}
+
+func (s *steady) some() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}
+
+func (s *steady) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.calls {
+		k.rec.Drop()
+	}
+	s.calls = nil
+}
+
 // bytes is about what the recordings take in memory.
 func (s *steady) bytes() (n int64) {
 	s.mu.Lock()

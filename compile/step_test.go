@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -438,4 +439,57 @@ func TestStepsKept(t *testing.T) {
 		kept, _ := drv.Forms.Counts()
 		return kept == 0
 	}, 20*time.Second, 20*time.Millisecond)
+}
+
+// breaking is a driver whose kernels of one name have failed whenever broken is set.
+type breaking struct {
+	metal.Driver
+	name   string
+	broken atomic.Bool
+}
+
+// Submit has the commands run, and says that those have failed.
+func (d *breaking) Submit(queue int, cb *metal.CommandBuffer, done func(metal.Result)) {
+	var failed []*metal.CommandError
+	for i, c := range cb.Commands() {
+		if d.broken.Load() && c.Pipeline != nil && strings.Contains(c.Pipeline.Name(), d.name) {
+			failed = append(failed, &metal.CommandError{Index: i, Err: errors.New("it broke")})
+		}
+	}
+	d.Driver.Submit(queue, cb, func(r metal.Result) {
+		r.Failed = append(r.Failed, failed...)
+		done(r)
+	})
+}
+
+// TestStepsBreak: a command that fails within a call is its op's, not that of the whole call.
+func TestStepsBreak(t *testing.T) {
+	optest.Open(t)
+	other := testdevice.NewAs(func(info *metal.Info) { info.Index, info.ID = 4, "breaking" })
+	drv := &breaking{name: "softmax", Driver: other}
+	dev, err := metal.NewDevice(drv, metal.DeviceOptions{})
+	require.NoError(t, err)
+	s, err := tensor.NewStream(tensor.SetDevice(dev))
+	require.NoError(t, err)
+	at := func(line int) *tensor.Ctx {
+		return &tensor.Ctx{Stream: s, Place: tensor.Place{File: "model.lua", Line: line}}
+	}
+	fn, _ := counted(compile.Options{}, func(in []*array) *array {
+		h := ops.Matmul(in[0], in[1], at(1))
+		h = ops.Softmax(h, []int{-1}, at(2))
+		return ops.Matmul(h, in[1], at(3))
+	})
+	x, y := square(9, 0.4), square(9, 0.7)
+	want := bytesOf(t, call(t, fn, x, y))
+	for i := range 6 {
+		drv.broken.Store(i%2 == 1)
+		got, err := call(t, fn, x, y).Bytes(context.Background())
+		if i%2 == 1 {
+			require.EqualError(t, err, "[softmax] it broke (model.lua:2)")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.Contains(t, recorded(fn), "recorded: 6 calls")
 }

@@ -81,3 +81,33 @@ func TestLibrariesCountForTheState(t *testing.T) {
 	require.ErrorContains(t, err, "the script's memory is full")
 	require.Zero(t, libraries.Use().Libraries, "first the kernels go")
 }
+
+// TestRecordingsCountForTheState: what compiled functions have recorded counts as the script's memory. Where that is
+// full it is given up, which is no error: calls are recorded again.
+func TestRecordingsCountForTheState(t *testing.T) {
+	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: 4 << 20}}})
+	defer s.Close()
+	run := func(text string) (string, error) {
+		out, err := s.Run(t.Context(), strings.NewReader(text), "recorded")
+		if err != nil || len(out) == 0 {
+			return "", err
+		}
+		return out[0].String(), nil
+	}
+	const calls = `for _ = 1, 3 do mx.eval(f(mx.ones({8}))) end
+		return tostring(f(mx.ones({8}))) .. f:explain():match("[^\n]*recorded: [^\n]*")`
+	first, err := run(`f = mx.compile(function(x) for i = 1, 60 do x = mx.sum(x * 0.5, nil, true) + x end return x end)
+		` + calls)
+	require.NoError(t, err)
+	require.Contains(t, first, "as one node")
+	k, _ := unwrap[*compiledFunction](s.L.GetGlobal("f"))
+	before := k.f.Bytes()
+	_, err = run(`local kept = {} for i = 1, 1e5 do kept[i] = {i} end`)
+	require.ErrorContains(t, err, "memory")
+	require.False(t, k.f.Recorded())
+	require.Less(t, k.f.Bytes(), before-20<<10)
+	again, err := run(calls)
+	require.NoError(t, err)
+	require.Contains(t, again, "as one node")
+	require.True(t, k.f.Recorded())
+}

@@ -102,6 +102,9 @@ func (w *weighing) userdata(ud *lua.LUserData) {
 		if k.known != nil && !k.known.busy { // what it holds is found again by a walk
 			k.known = nil
 		}
+		if k.f.Recorded() {
+			w.m.Spare(k.f.DropRecordings)
+		}
 		for _, objects := range k.held {
 			for _, o := range objects {
 				if v, ok := o.(lua.LValue); ok {

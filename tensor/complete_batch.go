@@ -17,6 +17,7 @@ type batch struct {
 	nodes  []settling
 	checks []*check
 	gates  []passage
+	steps  []stepUnits
 	bytes  int64 // written by its commands
 	fresh  int64 // those of them for which memory came from the pool
 
@@ -132,7 +133,7 @@ func (b *batch) settle() {
 				err = errUndone
 			} else if err == nil {
 				if ranError != nil {
-					err = sn.commandError(ranError, single)
+					err = b.commandError(sn, ranError, single)
 				}
 				if err == nil && validated && sn.kind == recorded && !sn.same() {
 					err = sn.node.uncovered()
@@ -145,7 +146,7 @@ func (b *batch) settle() {
 		sn.settle(b.job, err)
 		*sn = settling{}
 	}
-	b.nodes, b.checks, b.gates, b.cb = b.nodes[:0], nil, nil, nil
+	b.nodes, b.checks, b.gates, b.steps, b.cb = b.nodes[:0], nil, nil, nil, nil
 }
 
 // settle does what the node's outcome asks for.

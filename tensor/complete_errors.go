@@ -35,14 +35,17 @@ func (sn *settling) outcome(stop *metal.Interrupted) error {
 	return err
 }
 
-// commandError is the node's share of its command buffer's error: all of it, unless the driver says which commands
-// failed.
-func (sn *settling) commandError(all error, single []*metal.CommandError) error {
+// commandError is a node's share of its command buffer's error: all of it, unless the driver says which commands
+// failed. In a call of a recording it is that of the op whose command it was.
+func (b *batch) commandError(sn *settling, all error, single []*metal.CommandError) error {
 	if len(single) == 0 {
 		return all
 	}
 	for _, c := range single {
 		if c.Index >= sn.first && c.Index < sn.last {
+			if u := b.unitOf(sn.node, c.Index); u != nil {
+				return u.op.named(c.Err, u.place)
+			}
 			return c.Err
 		}
 	}

@@ -190,6 +190,16 @@ func (r *Recording) keep(t *take) {
 	}
 }
 
+// Drop lets go of the takes: calls make new ones where they need them.
+func (r *Recording) Drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.takes {
+		t.drop()
+	}
+	r.takes = nil
+}
+
 // takeBytes is what the takes take. Called with mu held.
 func (r *Recording) takeBytes() (n int64) {
 	for _, t := range r.takes {

@@ -219,6 +219,9 @@ func (k *steps) replay() (err error) {
 	rec, tk, q := k.rec, k.tk, &k.rec.batcher
 	k.bufs, k.live, k.store = resize(k.bufs, len(tk.seats)), resize(k.live, len(tk.seats)), resize(k.store, len(tk.stores))
 	k.base = resize(k.base, len(tk.seats))
+	if b := q.open(); len(b.steps) > 0 && b.steps[len(b.steps)-1].node == k.t.node { // it was tried before
+		b.steps = b.steps[:len(b.steps)-1]
+	}
 	for i := range k.in {
 		k.bufs[i], k.base[i] = k.in[i].buf, k.in[i].OffsetBytes
 	}
@@ -245,11 +248,14 @@ func (k *steps) replay() (err error) {
 	k.t.node.attrs.(*Recording).keepParts(tk, rec.dev)
 	for i := range tk.units {
 		u := &tk.units[i]
+		k.unitsFrom(i)
 		if err := k.replayUnit(u); err == errKept {
 			return err
 		} else if err != nil {
 			return u.op.named(err, u.place)
 		}
+		of := k.unitsFrom(i)
+		of.ends = append(of.ends, int32(q.commands()))
 		if q.whole != 0 || k.part != nil || !q.full() {
 			continue
 		}
@@ -260,6 +266,42 @@ func (k *steps) replay() (err error) {
 	rec.job.flops.Add(tk.flops)
 	rec.job.bytes.Add(tk.written)
 	k.placeOutputs()
+	return nil
+}
+
+// stepUnits is which commands of a batch are those of the units of a take, for errors.
+type stepUnits struct {
+	node  *Node
+	units []takeUnit // from the first that has commands there
+	first int        // the first command
+	ends  []int32    // behind the last one of each unit; units have more where the batch was handed over in between
+}
+
+// unitsFrom is what the batch that is being filled knows of the units of the call, of which the i-th is next.
+func (k *steps) unitsFrom(i int) *stepUnits {
+	b := k.rec.batcher.open()
+	if n := len(b.steps); n == 0 || b.steps[n-1].node != k.t.node {
+		units := k.tk.units[i:]
+		b.steps = append(b.steps, stepUnits{k.t.node, units, k.rec.batcher.commands(), make([]int32, 0, len(units))})
+	}
+	return &b.steps[len(b.steps)-1]
+}
+
+// unitOf is the unit that a command is of, where the node is a call of a recording; else nil.
+func (b *batch) unitOf(n *Node, command int) *takeUnit {
+	for i := range b.steps {
+		s := &b.steps[i]
+		if s.node != n || command < s.first {
+			continue
+		}
+		at := 0
+		for at < len(s.ends) && int(s.ends[at]) <= command {
+			at++
+		}
+		if at < len(s.units) {
+			return &s.units[at]
+		}
+	}
 	return nil
 }
 
