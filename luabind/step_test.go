@@ -46,3 +46,21 @@ func TestRecordedTrainingPeak(t *testing.T) {
 	require.Equal(t, "recorded:", text)
 	require.Less(t, over, 3.5, "MiB: the gradient of the table takes 2")
 }
+
+// TestStepsNearTheLimit: calls that change inputs in place are recorded too where most of the memory is taken.
+func TestStepsNearTheLimit(t *testing.T) {
+	withDevice(t, metal.DeviceOptions{MemoryLimit: 16 << 20})
+	require.NoError(t, runLua(t, `
+		local held, x, y = mx.arange(3 * 1024 * 1024), mx.zeros({64, 64}), mx.zeros({64, 64})
+		local row = mx.ones({1, 64})
+		mx.eval(held, x, y, row)
+		local step = mx.compile(function(x, y, i)
+			x = mx.slice_update(x * 2, row, i, {0})
+			return x, mx.slice_update(y + x, row, i, {0})
+		end)
+		for k = 1, 6 do
+			x, y = step(x, y, mx.array({k}, mx.int32))
+			mx.eval(x, y)
+		end
+		assert(x:sum():item() == 64 * 63 and y[6]:sum():item() == 64)`))
+}

@@ -224,7 +224,7 @@ func (rec *recorder) update(t *task, r *Run, out, from int) error {
 		rec.mayOverwrite(v, st, []int32{n.slot}) {
 		o.buf.SetOrigin(n.origin(out))
 		rec.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
-		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil {
+		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil && !rec.batcher.dry {
 			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
 		}
 		if n.op.partial {
