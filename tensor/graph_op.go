@@ -46,6 +46,7 @@ type Op struct {
 	fixed             func(a any) bool
 	updates           func(a any, out int) int
 	covers            func(a any) bool
+	record            func(rec *recorder, t *task) error // for an op of the engine's own, which has commands already
 	expr              func(a any, in []DType) string
 	reduce            func(a any, in []Spec) ([]int, kernelgen.Reducer, error)
 	view              func(in []Spec, v View, a any, out []Operand) bool

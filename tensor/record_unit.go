@@ -108,8 +108,8 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 	rec.batcher.account, rec.batcher.owner = root.node.holder.account(), root.node.holder.memory()
 	rec.job.flops.Add(countedFlops(root.node, root.in))
 	switch p := root.node.op; {
-	case p == stepOp:
-		return rec.steps.record(root)
+	case p.record != nil:
+		return p.record(rec, root)
 	case root.elementwise():
 		return rec.elementwise(members)
 	case p.reduce != nil:

@@ -154,6 +154,7 @@ var stepOp = &Op{
 		return n
 	},
 	updates: func(a any, out int) int { return a.(*Recording).starts[out] },
+	record:  func(rec *recorder, t *task) error { return rec.steps.record(t) },
 }
 
 // find is the take of a key on a stream, which is the most recently used one from now on; nil: there is none.

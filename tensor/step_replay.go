@@ -343,7 +343,7 @@ func (k *steps) commons() error {
 	if tk.commons == 0 || rec.dev.Validating() {
 		return nil
 	}
-	k.made = rec.memory.origin(stepOp.temporary)
+	k.made = rec.memory.origin(k.t.node.op.temporary)
 	buf, err := rec.memory.alloc(tk.commons, &k.made, true)
 	if err != nil {
 		return err
