@@ -28,7 +28,7 @@ type Change struct {
 	holder *Holder
 
 	over    atomic.Bool // the old values are not kept any more
-	stopped atomic.Bool // it is to be undone: no gate is made for it any more
+	stopped atomic.Bool // it is to be undone, or there was no memory for it: no gate is made for it any more
 
 	mu       sync.Mutex
 	old, new []Value // of one that is over: none
@@ -196,6 +196,7 @@ func (v Value) changing() bool {
 // first node that has failed because of which that is so.
 func (c *Change) Failed(ctx context.Context) (failed bool, since uint64) {
 	if out, _ := c.ranOut(); out {
+		c.stopped.Store(true) // what else the step computes may fail again
 		c.try(ctx)
 	}
 	values := c.computed()

@@ -296,7 +296,7 @@ func TestModelPullInterrupt(t *testing.T) {
 	require.Equal(t, 130, status, errs)
 	require.Contains(t, errs, "interrupted: what has come is kept, and the same command goes on from there\n")
 	require.NoDirExists(t, filepath.Join(cache, "models--org--name", "snapshots"))
-	s.Before = nil
+	s.Answer()
 	_, errs, status = command(t, nil, "lm", "pull", "org/name")
 	require.Zero(t, status, errs)
 }

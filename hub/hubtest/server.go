@@ -67,7 +67,8 @@ type Server struct {
 	Main  string // the commit that main stands for
 	Gated bool   // a token must be had, and have an agreement
 
-	// Before is asked before a request is answered, on either host; true: it has answered.
+	// Before is asked before a request is answered, on either host; true: it has answered. Once requests have come it is
+	// changed by Answer only.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	files []File
@@ -90,8 +91,9 @@ func New(t testing.TB, name string, files ...File) *Server {
 			s.mu.Lock()
 			s.asked = append(s.asked, Asked{r.URL.Path, r.Header.Get("Range"),
 				strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), store})
+			before := s.Before
 			s.mu.Unlock()
-			if s.Before == nil || !s.Before(w, r) {
+			if before == nil || !before(w, r) {
 				h(w, r)
 			}
 		}))
@@ -101,6 +103,13 @@ func New(t testing.TB, name string, files ...File) *Server {
 	}
 	s.URL, s.Store = open(s.hub, false), open(s.store, true)
 	return s
+}
+
+// Answer has the requests to come answered by the hub itself, though answers that Before gives may still be under way.
+func (s *Server) Answer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Before = nil
 }
 
 // Asked are the requests that have come.

@@ -118,7 +118,7 @@ for text, files in pairs{["config.json: it is a number, want an object"] = {["co
   assert(not ok and tostring(why):find(text, 1, true), tostring(why))
 end
 local ok, why = pcall(lm.load, dir .. "/nowhere")
-assert(not ok and tostring(why):find("looked for the directories " .. dir .. "/nowhere", 1, true), why)
+assert(not ok and tostring(why):find("there is no model " .. dir .. "/nowhere: no such directory", 1, true), why)
 local config = copy(golden.config)
 config.attn_logit_softcapping = 50
 assert(lm.load(weights.write(dir .. "/ignored", arrays, config), {ignore = {"attn_logit_softcapping"}}))
