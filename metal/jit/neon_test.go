@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlxlua/mlxlua/metal/jit/choose"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
+	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir/opt"
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
@@ -53,4 +54,23 @@ func TestInstructionsOfNEON(t *testing.T) {
 		t.Logf("%s: %d", c.name, n)
 		require.LessOrEqual(t, n, c.most, c.name)
 	}
+}
+
+// TestRandomProgramsForNEON: arm64 has instructions for whatever is chosen for random programs. They are compiled on
+// any processor; what they do is compared where they run.
+func TestRandomProgramsForNEON(t *testing.T) {
+	made := 0
+	for seed := range uint64(24) {
+		c := kerneltest.New(seed, kerneltest.Reach(seed%2))
+		m, err := msl.Compile(msl.Source{Name: "k", Text: c.Text}, msl.Options{Float64: true})
+		if err != nil {
+			continue
+		}
+		made++
+		for _, geo := range []lanes.Geometry{{}, {Row: true, Aligned: true, Full: true}} {
+			_, err = choose.Compile(opt.Run(m.Kernels[0], opt.Launch{}), choose.Options{Target: NEON.target(), Geometry: geo})
+			require.NoError(t, err, "seed %d", seed)
+		}
+	}
+	require.Greater(t, made, 12)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 )
 
-// floats are n floats between -1 and 1 in memory of their own.
+// floatBytes returns n floats between -1 and 1, in memory of their own.
 func floatBytes(tb testing.TB, n int) []byte {
 	b, err := native.Map(4 * n)
 	require.NoError(tb, err)

@@ -71,6 +71,4 @@ var floats = [...]row{
 	code.VCvtTPD2UQQ: {"vcvttpd2uqq", formRM, 0x78, 0, 0, pd | evexOnly},
 	code.VCvtPH2PS:   {"vcvtph2ps", formRM, 0x13, 0, 0, i38 | hvm},
 	code.VCvtPS2PH:   {"vcvtps2ph", formMRI, 0x1d, 0, 0, i3A | hvm},
-
-	// Conversions of one number. W is the size of the general operand.
 }

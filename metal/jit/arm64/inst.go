@@ -37,7 +37,7 @@ type spec struct {
 // sf is the bit for operands of 64 bits.
 const sf = 1 << 31
 
-// reads reports whether an instruction reads its d.
+// readsD reports whether an instruction reads its d.
 func (i *inst) readsD() bool { return specs[i.op].flags&(tied|usesD) != 0 }
 
 // writesD reports whether it writes it.

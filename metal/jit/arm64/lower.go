@@ -174,7 +174,7 @@ func (l *lowerer) inst() {
 		l.registers(i.Op == code.SaveRegs)
 	default:
 		switch {
-		case i.Op <= code.LdMXCSR:
+		case i.Op <= code.PrefetchW:
 			l.general()
 		case l.float() || l.convert() || l.integer() || l.widths() || l.move() || l.permute() || l.gather():
 		default:

@@ -342,7 +342,7 @@ func (l *lowerer) compare() {
 	switch {
 	case i.A != 0:
 		a = l.g(i.A)
-	case i.Mem.Base == code.RBP && i.W == 8: // as above
+	case i.Mem.Base == code.RBP && i.W == 8: // a word of the block, which may be wanted again
 		a = l.f.NewReg(code.GPR)
 		l.load(a, i.Mem, 0, i.W)
 	default:
@@ -472,15 +472,6 @@ func (l *lowerer) other() {
 		}
 		l.address(tempAt, i.Mem, 0)
 		l.put(inst{op: prfm, n: tempAt, imm: 1<<24 | hint})
-	case code.LdMXCSR:
-		const flushes = 1 << 15
-		b := l.f.Pool()[i.Mem.Const-1].Data
-		n := uint64(0)
-		if b[1]&(flushes>>8) != 0 {
-			n = 1 << 24
-		}
-		l.constant(temp1, n, false)
-		l.put(inst{op: setFPCR, d: temp1})
 	case code.Xchg, code.LockXAdd, code.LockCmpXchg, code.LockAdd, code.LockOr, code.LockAnd, code.LockSub, code.LockXor:
 		l.atomic()
 	default:

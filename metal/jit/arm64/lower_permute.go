@@ -117,8 +117,6 @@ func (l *lowerer) fourOf(d, a, b code.R, order int) {
 		l.op2(uzp2S, d, a, b)
 	case w(0)%2 == 0 && w(1) == w(0)+1 && w(2)%2 == 0 && w(3) == w(2)+1:
 		l.twoOf(d, a, w(0)/2, b, w(2)/2)
-	case a == b && order == 0xee:
-		l.op1i(dupD, d, a, laneD(1))
 	default:
 		t := l.newVec()
 		l.op1i(dupS, t, a, laneS(w(0)))

@@ -259,7 +259,6 @@ const (
 	adrPool
 	adrp
 	dmb
-	setFPCR
 	ldaxr
 	stlxr
 	numOpcodes
@@ -513,7 +512,6 @@ var specs = [numOpcodes]spec{
 	adrPool:  {"adr x{d}, {pool}", 0x10000000, made},
 	dmb:      {"dmb ish", 0xD5033BBF, effect},
 	adrp:     {"adrp x{d}, {page}", 0x90000000, 0},
-	setFPCR:  {"msr fpcr, x{d}", 0xD51B4400, usesD | effect},
 	ldaxr:    {"ldaxr{size} {sized}{d}, [x{n}]", 0x085FFC00, effect},
 	stlxr:    {"stlxr{size} w{m}, {sized}{d}, [x{n}]", 0x0800FC00, usesD | effect},
 }

@@ -45,21 +45,6 @@ var conditions = map[kir.Op]struct {
 	kir.Ge: {cmpGe, icmpGe, code.CondGE, code.CondAE},
 }
 
-// mirrored is the comparison with its operands exchanged.
-func mirrored(op kir.Op) kir.Op {
-	switch op {
-	case kir.Lt:
-		return kir.Gt
-	case kir.Le:
-		return kir.Ge
-	case kir.Gt:
-		return kir.Lt
-	case kir.Ge:
-		return kir.Le
-	}
-	return op
-}
-
 // compare compares one part and returns a mask.
 func (x comparisons) compare(op kir.Op, t kir.Type, args []unit, consts []*uint64) code.R {
 	if t == kir.Bool {
@@ -109,7 +94,7 @@ func (x comparisons) bools(op kir.Op, a, b code.R) code.R {
 // register compares one register's lanes. The mask has a bit (AVX-512) or a lane (AVX2) for each.
 func (x comparisons) register(op kir.Op, t kir.Type, a, b operand) code.R {
 	if a.k && !b.k {
-		a, b, op = b, a, mirrored(op)
+		a, b, op = b, a, op.Mirrored()
 	}
 	big := wide(t)
 	p := x.v.in(a, big)

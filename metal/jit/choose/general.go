@@ -130,7 +130,7 @@ func (s general) setCC(c code.Cond) code.R {
 // compare sets the flags and returns the condition that holds if the comparison does.
 func (s general) compare(op kir.Op, t kir.Type, a, b operand) code.Cond {
 	if a.k && !b.k {
-		a, b, op = b, a, mirrored(op)
+		a, b, op = b, a, op.Mirrored()
 	}
 	w := gprWidth(t)
 	r := s.in(a, t)

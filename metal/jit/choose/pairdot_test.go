@@ -15,7 +15,7 @@ import (
 // TestPairDot: the processor's instruction, its substitute by fma and MXCSR, and kir agree on any pairs, above all
 // where denormals come in, halves cancel or are no numbers; and MXCSR is what it was.
 func TestPairDot(t *testing.T) {
-	for _, target := range targets() {
+	for _, target := range targets(t) {
 		t.Run(target.Name, func(t *testing.T) {
 			b := newBench(t, target, 0, func(b *bench) {
 				args := []unit{b.arg(kir.F32, 0, 0), b.arg(kir.F32, 1, 0), b.arg(kir.F32, 2, 0)}

@@ -166,8 +166,6 @@ const (
 	VCvtTPD2UQQ
 	VCvtPH2PS
 	VCvtPS2PH
-
-	// Conversions of one number. W is the size of the general operand.
 )
 
 // Operations on integer lanes.
