@@ -129,6 +129,8 @@ func kernelsRunAs(device string) string {
 		return how + ", in executable pages"
 	case os.Getenv("MLXLUA_JIT") == "0":
 		return how + ", because MLXLUA_JIT is 0"
+	case strings.HasSuffix(how, " on this processor)"):
+		return how + ", which MLXLUA_JIT asks for"
 	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS != "linux" && runtime.GOOS != "darwin":
 		return how + ": there is no machine code for this system, so that it takes ten times as long and more"
 	}

@@ -511,6 +511,9 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "AVX2 machine code, in executable pages", kernelsRunAs("Some CPU, 4 threads, AVX2 machine code"))
 	t.Setenv("MLXLUA_JIT", "0")
 	require.Equal(t, "interpreter, because MLXLUA_JIT is 0", kernelsRunAs("Some CPU, 4 threads, interpreter"))
+	t.Setenv("MLXLUA_JIT", "neon")
+	require.Equal(t, "interpreter (no NEON on this processor), which MLXLUA_JIT asks for",
+		kernelsRunAs("Some CPU, 4 threads, interpreter (no NEON on this processor)"))
 }
 
 // A broken device fails the check: here a function of mx that it uses is another one.
