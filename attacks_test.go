@@ -184,7 +184,7 @@ var attacks = []attack{
 	{"the host's limits", `mx.set_memory_limit(1)`, "sandbox"},
 	{"reading arrays", `return mx.load("/etc/passwd", "npy")`, "no access to files"},
 	{"writing arrays", `mx.save("x.npy", mx.ones({2}))`, "no access to files"},
-	{"models", `return require("lm").load("x")`, "lm: this state has no access to files"},
+	{"models", `return require("lm").load("x")`, "lm: x: this state has no access to files"},
 	{"dump", `return string.dump(function() end)`, "a nil value"},
 	// Errors.
 	{"an error whose text fails", `error(setmetatable({}, {__tostring = function(s) error(s) end}))`, "(error object is"},

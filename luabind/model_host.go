@@ -57,7 +57,7 @@ func openModelHost(s *State) lua.LValue {
 		"render": func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
 
 		"kind":   onFiles(s, pathKind),
-		"cached": onFiles(s, func(L *lua.LState) (lua.LValue, error) { return cached(L.CheckString(1)) }),
+		"cached": func(L *lua.LState) (lua.LValue, error) { return cached(s, L.CheckString(1)) },
 		"files":  onFiles(s, func(L *lua.LState) (lua.LValue, error) { return pathFiles(s, L.CheckString(1)) }),
 		"read":   onFiles(s, func(L *lua.LState) (lua.LValue, error) { return readText(s, L.CheckString(1)) }),
 		"mkdir":  onPaths(s, func(p []string) error { return os.MkdirAll(p[0], 0o755) }),
@@ -142,7 +142,10 @@ func pathKind(L *lua.LState) (lua.LValue, error) {
 }
 
 // cached is the path of a model in the hub's cache.
-func cached(name string) (lua.LValue, error) {
+func cached(s *State, name string) (lua.LValue, error) {
+	if !s.files {
+		return nil, fmt.Errorf("%s: %w", name, errNoFiles)
+	}
 	c, err := hub.DefaultCache()
 	if err != nil {
 		return nil, err

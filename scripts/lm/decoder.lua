@@ -59,22 +59,30 @@ function Decoder:forward(tokens, caches)
   return self.model.embed_tokens:as_linear(x)
 end
 
--- called gives a class of models names and saved_as for files in which what is called ours here is called theirs: list
--- is {{ours, theirs}, ...}, each a beginning of names.
+-- called gives a class of models names and saved_as for files in which what is called ours here is called otherwise:
+-- list is {{ours, theirs, ...}, ...}, each a beginning of names. The first of theirs is written, the others are read,
+-- too.
 function Decoder.called(Model, list)
   local function swapped(name, from, to)
-    for _, pair in ipairs(list) do
-      local a, b = pair[from], pair[to]
-      if name == a or name:sub(1, #a + 1) == a .. "." then return b .. name:sub(#a + 1) end
+    if name == from or name:sub(1, #from + 1) == from .. "." then return to .. name:sub(#from + 1) end
+  end
+  local names = Model.names
+  function Model.names(name, config)
+    for _, row in ipairs(list) do
+      for i = 2, #row do
+        local ours = swapped(name, row[i], row[1])
+        if ours then return names(ours, config) end
+      end
+    end
+    return names(name, config)
+  end
+  function Model:saved_as(name)
+    for _, row in ipairs(list) do
+      local theirs = swapped(name, row[1], row[2])
+      if theirs then return theirs end
     end
     return name
   end
-  local names = Model.names or Decoder.names
-  function Model.names(name, config)
-    name = names(swapped(name, 2, 1), config)
-    return name
-  end
-  function Model:saved_as(name) return swapped(name, 1, 2) end
 end
 
 -- saved_as is the name under which a weight is written, as mlx-lm knows it: below language_model in models for text and
@@ -92,15 +100,16 @@ function Decoder.nested(settings, whole, model_type)
   return text
 end
 
--- text_names is the name that a weight of a model for text and pictures has in that of its text; nil: it belongs to
+-- text_names is names for a model for text and pictures, of which this is the text: nil, too, for what belongs to
 -- pictures or sound.
-function Decoder.text_names(name)
+function Decoder.text_names(name, config)
   local top = name:gsub("^model%.", "")
   for _, other in ipairs{"vision_", "visual%.", "multi_modal_projector%.", "audio_", "embed_vision%.",
     "embed_audio%."} do
     if top:match("^" .. other) then return nil end
   end
-  return (name:gsub("^model%.language_model%.", "model."):gsub("^language_model%.", ""))
+  name = name:gsub("^model%.language_model%.", "model."):gsub("^language_model%.", "")
+  return Decoder.names(name, config)
 end
 
 -- names gives a weight the name that the layers have, or nil if it is of no use.
@@ -128,9 +137,8 @@ end
 -- layout_of is the layout for layer types: attention in full, in a window or in chunks, or a recurrent state.
 function Decoder.layout_of(types, window, chunk)
   local known = {full_attention = {kind = "kv"}, sliding_attention = {kind = "kv", window = window, windowed = true},
-    linear_attention = {kind = "state"},
-    attention = {kind = "kv"}, mamba = {kind = "state"},
-    conv = {kind = "state"}, moe = {kind = "none"}, mlp = {kind = "none"}, -- attention and mamba: as older files say
+    linear_attention = {kind = "state"}, conv = {kind = "state"}, moe = {kind = "none"}, mlp = {kind = "none"},
+    attention = {kind = "kv"}, mamba = {kind = "state"}, -- as older files say
     chunked_attention = chunk and {kind = "kv", window = chunk, chunk = chunk}}
   local out = {}
   for i, name in ipairs(types) do

@@ -48,11 +48,9 @@ end
 
 function Experts:init(w, c)
   self:gates(w, c)
-  local act = c.act
-  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.hidden,
-    function(gate, up) return act(gate) * up end)
+  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.hidden, layers.gated(c.act))
   if c.shared > 0 then
-    self.shared_experts = layers.GLU(w:at("shared_experts"), c.hidden_size, c.hidden * c.shared, act)
+    self.shared_experts = layers.GLU(w:at("shared_experts"), c.hidden_size, c.hidden * c.shared, c.act)
   end
 end
 
@@ -80,7 +78,7 @@ end
 
 function Experts:forward(x)
   local which, shares = self:choose(x)
-  local y = (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2):astype(x.dtype)
+  local y = moe.weighed(x, which, shares, self.switch_mlp):astype(x.dtype)
   if not self.shared_experts then return y end
   return y + self.shared_experts(x)
 end

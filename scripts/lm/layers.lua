@@ -204,6 +204,11 @@ function SwitchGLU:forward(x, indices)
   return mx.reshape(y[back], mx.dims(shape, {y, -1}))
 end
 
+-- gated is the activation of a SwitchGLU whose gate has one of its own.
+function layers.gated(act)
+  return function(gate, up) return act(gate) * up end
+end
+
 -- SwitchMLP is fc2(act(fc1(x))) for each expert.
 local SwitchMLP = nn.class("SwitchMLP", SwitchGLU)
 function SwitchMLP:init(w, experts, inputs, hidden, act)

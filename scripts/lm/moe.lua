@@ -55,11 +55,9 @@ local SparseMoE = nn.class("SparseMoE")
 function SparseMoE:init(w, dims, m)
   self.chosen, self.norm = m.chosen, m.norm
   self.gate = w:linear("gate", dims, m.experts)
-  local act = m.act
-  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), m.experts, dims, m.hidden,
-    function(gate, up) return act(gate) * up end)
+  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), m.experts, dims, m.hidden, layers.gated(m.act))
   if m.shared > 0 then
-    self.shared_expert = layers.GLU(w:at("shared_expert"), dims, m.shared, act)
+    self.shared_expert = layers.GLU(w:at("shared_expert"), dims, m.shared, m.act)
     self.shared_expert_gate = w:linear("shared_expert_gate", dims, 1)
   end
 end
@@ -67,26 +65,38 @@ end
 -- best are the indices of the k largest elements along the last axis, in any order.
 function moe.best(x, k) return mx.argpartition(-x, k - 1, -1):index("...", "0:" .. k) end
 
+-- scored_best are the best k experts of each token, and their scores. A bias, which may be nil, counts for choosing
+-- only.
+function moe.scored_best(scores, k, bias)
+  local which = mx.stop_gradient(moe.best(bias and scores + bias or scores, k))
+  return which, mx.take_along_axis(scores, which, -1)
+end
+
+-- weighed is what each token's experts make of x, in these shares.
+function moe.weighed(x, which, shares, experts)
+  return (experts(x, which) * mx.expand_dims(shares, -1)):sum(-2)
+end
+
 function SparseMoE:forward(x)
   local shares = mx.softmax(self.gate(x), -1, {precise = true})
-  local which = mx.stop_gradient(moe.best(shares, self.chosen))
-  shares = mx.take_along_axis(shares, which, -1)
+  local which
+  which, shares = moe.scored_best(shares, self.chosen)
   if self.norm then shares = shares / shares:sum(-1, true) end
-  local y = (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2)
+  local y = moe.weighed(x, which, shares, self.switch_mlp)
   if not self.shared_expert then return y end
   return y + mx.sigmoid(self.shared_expert_gate(x)) * self.shared_expert(x)
 end
 
 -- softmax_best are the best k experts of each token, and their shares: a softmax over the scores of these.
 function moe.softmax_best(scores, k)
-  local which = mx.stop_gradient(moe.best(scores, k))
-  return which, mx.softmax(mx.take_along_axis(scores, which, -1), -1, {precise = true})
+  local which, best = moe.scored_best(scores, k)
+  return which, mx.softmax(best, -1, {precise = true})
 end
 
 -- mixed is what the best k experts by scores make of x, in shares that are a softmax over the scores of these.
 function moe.mixed(x, scores, k, experts)
   local which, shares = moe.softmax_best(scores, k)
-  return (experts(x, which) * mx.expand_dims(shares, -1)):sum(-2)
+  return moe.weighed(x, which, shares, experts)
 end
 
 moe.SparseMoE = SparseMoE

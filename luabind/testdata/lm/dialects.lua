@@ -36,6 +36,22 @@ do
   assert(worst(scores(built, whole["long.tokens"]), whole["long.logits"]) < 2e-5)
 end
 
+-- Files of GPT-2 as the first ones call weights, with masks and the head, which is the embedding or has a weight.
+do
+  local whole, first = weights.golden(folder, "gpt2"), {}
+  for name, x in pairs(weights.arrays(whole)) do first[name:gsub("^transformer%.", "")] = x end
+  first["h.0.attn.bias"], first["h.0.attn.masked_bias"] = mx.ones({1, 1, 64, 64}), mx.array(-1e4)
+  assert(first["wte.weight"] and first["lm_head.weight"] == nil)
+  local function answers(head, tied)
+    local all, config = copy(first), copy(whole.config)
+    all["lm_head.weight"], config.tie_word_embeddings = head, tied
+    return scores(lm.build(all, lm.Config.new(config)), whole["long.tokens"])
+  end
+  assert(worst(answers(nil, true), whole["long.logits"]) < 2e-5)
+  assert(worst(answers(first["wte.weight"] * 2, true), whole["long.logits"]) < 2e-5)
+  assert(worst(answers(first["wte.weight"] * 2, false), whole["long.logits"] * 2) < 4e-5)
+end
+
 -- What is not built has its name in the error.
 local count = 0
 local function refused(text, changes, more)

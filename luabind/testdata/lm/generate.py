@@ -2,9 +2,10 @@
 
     python generate.py [name...]
 
-Needs transformers 5.23, torch and safetensors. For each model NAME.json holds config.json and the names and shapes of
-the weights as save_pretrained writes them, NAME.safetensors two prompts and the logits after each of their tokens in
-float32, after the short one of 32 words only. The weights themselves are not kept: every element is drawn anew by fill, here and in weights.lua alike.
+Needs transformers, torch and safetensors: config.json says whether a file is of transformers 5.23 or 5.24. For each model
+NAME.json holds config.json and the names and shapes of the weights as save_pretrained writes them, NAME.safetensors two
+prompts and the logits after each of their tokens in float32, after the short one of 32 words only. The weights
+themselves are not kept: every element is drawn anew by fill, here and in weights.lua alike.
 """
 
 import json

@@ -9,8 +9,7 @@ function Experts:init(w, c)
   self.chosen, self.least = c.chosen, c.least
   self.gate = w:linear("gate", c.hidden_size, c.experts)
   self.moe_statics = {e_score_correction_bias = w:array("moe_statics.e_score_correction_bias", {1, c.experts})}
-  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.hidden,
-    function(gate, up) return c.act(gate) * up end)
+  self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.hidden, layers.gated(c.act))
   if c.shared > 0 then
     self.shared_experts = layers.GLU(w:at("shared_experts"), c.hidden_size, c.hidden * c.shared, c.act)
   end
@@ -18,10 +17,9 @@ end
 
 function Experts:forward(x)
   local scores = mx.softmax(self.gate(x):astype(mx.float32), -1, {precise = true})
-  local which = mx.stop_gradient(moe.best(scores + self.moe_statics.e_score_correction_bias, self.chosen))
-  local shares = mx.take_along_axis(scores, which, -1)
+  local which, shares = moe.scored_best(scores, self.chosen, self.moe_statics.e_score_correction_bias)
   shares = shares / mx.maximum(shares:sum(-1, true), self.least)
-  local y = (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2):astype(x.dtype)
+  local y = moe.weighed(x, which, shares, self.switch_mlp):astype(x.dtype)
   return self.shared_experts and y + self.shared_experts(x) or y
 end
 

@@ -31,10 +31,7 @@ function Model:init(w, config)
   self.embed_scale = c.hidden_size ^ 0.5
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 -- portable gives layers with a window the key of their base that transformers 4 has: see Config:portable.
 function Model.portable(settings)

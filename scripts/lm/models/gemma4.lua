@@ -59,7 +59,7 @@ function Layer:init(w, c, i)
   if c.experts then
     self.router = Router(w:at("router"), c)
     self.experts = {switch_glu = layers.SwitchGLU(w:at("experts.switch_glu"), c.experts, dims, c.hidden,
-      function(gate, up) return c.act(gate) * up end)}
+      layers.gated(c.act))}
     for _, name in ipairs{"post_feedforward_layernorm_1", "post_feedforward_layernorm_2",
       "pre_feedforward_layernorm_2"} do self[name] = w:norm(name, dims, c.eps) end
   end
@@ -86,8 +86,8 @@ function Layer:forward(x, caches, cache, small)
   local y = self.mlp(self.pre_feedforward_layernorm(x))
   if self.router then
     local which, shares = self.router(x)
-    local mixed = self.experts.switch_glu(self.pre_feedforward_layernorm_2(x), which) * mx.expand_dims(shares, -1)
-    y = self.post_feedforward_layernorm_1(y) + self.post_feedforward_layernorm_2(mixed:sum(-2))
+    local mixed = moe.weighed(self.pre_feedforward_layernorm_2(x), which, shares, self.experts.switch_glu)
+    y = self.post_feedforward_layernorm_1(y) + self.post_feedforward_layernorm_2(mixed)
   end
   x = x + self.post_feedforward_layernorm(y)
   if small then x = x + self:gated(x, small) end
@@ -187,10 +187,7 @@ function Model:through(x, caches, tokens)
   return x
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 function Model.sanitize(arrays, config)
   return Weights.stack_experts(arrays, config:get("num_experts", 0, "count"), "experts.switch_glu")

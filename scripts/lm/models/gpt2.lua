@@ -57,7 +57,7 @@ function Model:through(x, caches)
   return Decoder.through(self, x + self.model.wpe(at), caches)
 end
 
--- names leaves out the masks of older files, and what lies below transformer.
+-- names leaves out the masks of older files.
 function Model.names(name, config)
   if name:match("%.attn%.bias$") or name:match("attn%.masked_bias$") then return nil end
   return Decoder.names(name, config)
@@ -78,12 +78,10 @@ function Model.sanitize(arrays, config)
   return arrays
 end
 
--- saved_as gives the names of mlx-lm, in whose files matrices are as here.
-Decoder.called(Model, {{"model.embed_tokens", "model.wte"}, {"model.norm", "model.ln_f"}, {"model.layers", "model.h"}})
-local names = Model.names
-function Model.names(name, config)
-  return names("model." .. name:gsub("^transformer%.", ""):gsub("^model%.", ""), config)
-end
+-- mlx-lm's names, in whose files matrices are as here; transformers' names; those of the first files.
+Decoder.called(Model, {{"model.embed_tokens", "model.wte", "transformer.wte", "wte"},
+  {"model.norm", "model.ln_f", "transformer.ln_f", "ln_f"}, {"model.layers", "model.h", "transformer.h", "h"},
+  {"model.wpe", "model.wpe", "transformer.wpe", "wpe"}})
 
 -- portable adds what mlx-lm wants to be said: see Config:portable.
 function Model.portable(settings) settings.n_ctx = settings.n_ctx or settings.n_positions end

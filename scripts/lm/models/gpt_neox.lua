@@ -56,15 +56,10 @@ function Model.names(name, config)
   return Decoder.names(name, config)
 end
 
-local ours = {{"model.embed_tokens", "model.embed_in"}, {"model.norm", "model.final_layer_norm"},
-  {"model.layers", "model.h"}, {"lm_head", "model.embed_out"}}
-Decoder.called(Model, ours)
-local names = Model.names
-function Model.names(name, config)
-  name = name:gsub("^gpt_neox%.layers%.", "model.h."):gsub("^gpt_neox%.", "model.")
-  name = name:gsub("^embed_out", "model.embed_out")
-  return names(name, config)
-end
+-- mlx-lm's names, and transformers'.
+Decoder.called(Model, {{"model.embed_tokens", "model.embed_in", "gpt_neox.embed_in"},
+  {"model.norm", "model.final_layer_norm", "gpt_neox.final_layer_norm"}, {"model.layers", "model.h", "gpt_neox.layers"},
+  {"lm_head", "model.embed_out", "embed_out"}})
 
 -- portable adds the names that mlx-lm knows: see Config:portable.
 function Model.portable(settings, _, config)

@@ -22,7 +22,7 @@ local Experts = nn.class("Experts")
 function Experts:init(w, c)
   self.chosen, self.router = c.chosen, {layer = w:linear("router.layer", c.hidden_size, c.experts)}
   self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.intermediate_size,
-    function(gate, up) return c.act(gate) * up end)
+    layers.gated(c.act))
 end
 
 function Experts:forward(x) return moe.mixed(x, self.router.layer(x), self.chosen, self.switch_mlp) end

@@ -49,11 +49,10 @@ end
 
 function Experts:forward(x)
   local scores = mx.sigmoid(self.gate(x))
-  local choice = self.expert_bias and scores:astype(mx.float32) + self.expert_bias or scores
-  local which = mx.stop_gradient(moe.best(choice, self.chosen))
-  local shares = mx.take_along_axis(scores, which, -1)
+  local bias = self.expert_bias and self.expert_bias:astype(mx.float32)
+  local which, shares = moe.scored_best(scores, self.chosen, bias)
   if self.norm then shares = shares / (shares:sum(-1, true) + 1e-6) end
-  return (self.switch_mlp(x, which) * mx.expand_dims(shares * self.factor, -1)):sum(-2):astype(x.dtype)
+  return moe.weighed(x, which, shares * self.factor, self.switch_mlp):astype(x.dtype)
 end
 
 local Layer = nn.class("Layer")

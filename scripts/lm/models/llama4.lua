@@ -29,14 +29,13 @@ function Experts:init(w, c)
   self.chosen = c.chosen
   self.router = w:linear("router", c.hidden_size, c.experts)
   self.experts = layers.SwitchGLU(w:at("experts"), c.experts, c.hidden_size, c.intermediate_size,
-    function(gate, up) return c.act(gate) * up end)
+    layers.gated(c.act))
   self.shared_expert = layers.GLU(w:at("shared_expert"), c.hidden_size, c.intermediate_size, c.act)
 end
 
 function Experts:forward(x)
-  local scores = self.router(x)
-  local which = mx.stop_gradient(moe.best(scores, self.chosen))
-  local shares = mx.sigmoid(mx.take_along_axis(scores, which, -1):astype(mx.float32)):astype(x.dtype)
+  local which, best = moe.scored_best(self.router(x), self.chosen)
+  local shares = mx.sigmoid(best:astype(mx.float32)):astype(x.dtype)
   local y = self.shared_expert(x)
   for k = 0, self.chosen - 1 do
     local one = ("%d:%d"):format(k, k + 1)
@@ -81,10 +80,7 @@ function Model:init(w, config)
   Decoder.init(self, w, c, Layer)
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 -- sanitize parts what transformers keeps as one matrix for each expert, transposed.
 function Model.sanitize(arrays)

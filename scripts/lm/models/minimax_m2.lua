@@ -10,15 +10,14 @@ function Experts:init(w, c)
   self.chosen, self.gate = c.chosen, w:linear("gate", c.hidden_size, c.experts)
   self.e_score_correction_bias = w:array("e_score_correction_bias", {c.experts})
   self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.intermediate_size,
-    function(gate, up) return c.act(gate) * up end)
+    layers.gated(c.act))
 end
 
 function Experts:forward(x)
   local scores = mx.sigmoid(self.gate(x:astype(mx.float32)))
-  local which = mx.stop_gradient(moe.best(scores + self.e_score_correction_bias, self.chosen))
-  local shares = mx.take_along_axis(scores, which, -1)
+  local which, shares = moe.scored_best(scores, self.chosen, self.e_score_correction_bias)
   shares = (shares / (shares:sum(-1, true) + 1e-20)):astype(x.dtype)
-  return (self.switch_mlp(x, which) * mx.expand_dims(shares, -1)):sum(-2)
+  return moe.weighed(x, which, shares, self.switch_mlp)
 end
 
 local Layer = nn.class("Layer", Mixtral.Layer)

@@ -34,9 +34,6 @@ function Model:init(w, config)
   Decoder.init(self, w, c, Llama.Layer)
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 return Model

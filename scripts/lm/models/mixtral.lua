@@ -9,7 +9,7 @@ function Experts:init(w, c)
   self.chosen = c.chosen
   self.gate = w:linear("gate", c.hidden_size, c.experts)
   self.switch_mlp = layers.SwitchGLU(w:at("switch_mlp"), c.experts, c.hidden_size, c.intermediate_size,
-    function(gate, up) return c.act(gate) * up end)
+    layers.gated(c.act))
 end
 
 function Experts:forward(x) return moe.mixed(x, self.gate(x), self.chosen, self.switch_mlp) end

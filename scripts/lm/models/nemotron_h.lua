@@ -1,8 +1,9 @@
 -- Nemotron-H and Nemotron 3: each layer is one part, a block of Mamba 2, attention without rotary embeddings, two
 -- matrices, or experts of two matrices, chosen as DeepSeek does.
-local mx, nn = require("mx"), require("mx.nn")
+local nn = require("mx.nn")
 local Decoder, layers, grouped = require("lm.decoder"), require("lm.layers"), require("lm.grouped")
 local Llama, recurrent, Weights = require("lm.models.llama"), require("lm.recurrent"), require("lm.weights")
+local moe = require("lm.moe")
 
 local function relu2(w, dims, hidden, c)
   return layers.MLP(w, "up_proj", "down_proj", dims, hidden, c.act, c.mlp_bias)
@@ -24,7 +25,7 @@ end
 function Experts:forward(x)
   local which, shares = self:choose(x)
   local y = self.fc1_latent_proj and self.fc1_latent_proj(x) or x
-  y = (self.switch_mlp(y, which) * mx.expand_dims(shares, -1)):sum(-2):astype(x.dtype)
+  y = moe.weighed(y, which, shares, self.switch_mlp):astype(x.dtype)
   if self.fc2_latent_proj then y = self.fc2_latent_proj(y) end
   return self.shared_experts and y + self.shared_experts(x) or y
 end

@@ -132,10 +132,7 @@ function Model:init(w, config)
   self._whole = not c.joined -- so mlx-lm names the weights of all Qwen3.5
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 -- sanitize brings the weights of transformers' files into the form of mlx-lm's, which one knows by their convolution:
 -- experts in one array, and norms, which multiply by 1 + w there.

@@ -26,10 +26,7 @@ function Model:init(w, config)
   Decoder.init(self, w, c, Qwen2.Layer)
 end
 
-function Model.names(name, config)
-  name = Decoder.text_names(name)
-  return name and Decoder.names(name, config)
-end
+Model.names = Decoder.text_names
 
 -- sanitize: published files have each expert's matrices transposed.
 function Model.sanitize(arrays, config)

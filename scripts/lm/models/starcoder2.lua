@@ -1,15 +1,8 @@
 -- StarCoder 2: Llama with biases everywhere, norms around the mean, and two matrices in the feed-forward part.
 local nn = require("mx.nn")
-local Decoder, Llama = require("lm.decoder"), require("lm.models.llama")
+local Decoder, layers, Llama = require("lm.decoder"), require("lm.layers"), require("lm.models.llama")
 
-local MLP = nn.class("MLP")
-
-function MLP:init(w, inputs, hidden, act, bias)
-  self.c_fc, self.c_proj = w:linear("c_fc", inputs, hidden, bias), w:linear("c_proj", hidden, inputs, bias)
-  self.act = act
-end
-
-function MLP:forward(x) return self.c_proj(self.act(self.c_fc(x))) end
+local function MLP(w, ...) return layers.MLP(w, "c_fc", "c_proj", ...) end
 
 local Model = nn.class("Model", Decoder)
 
