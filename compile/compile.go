@@ -33,7 +33,7 @@ type Options struct {
 	// Forget is told of each Key that no trace in the cache depends on any more, for what the caller keeps by key. It
 	// must not call the Function.
 	Forget func(key string)
-	// Place is the line that runs, asked when a dimension is read, and for warnings.
+	// Place is the line that runs, asked when a dimension is read.
 	Place func() tensor.Place
 	// Warn, if there is one, is told once when call upon call was traced again, or three times in all for one number that
 	// changes: why the last one was, and what to write instead. It must not call the Function.

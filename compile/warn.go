@@ -41,11 +41,6 @@ func (fn *Function) warn(e *entry, fault error) {
 	}
 	fn.warned, fn.numbers = true, nil
 	why, advice := fn.cause(last, e.sig, change, fault)
-	if fn.opt.Place != nil {
-		if at := fn.opt.Place().String(); at != "" {
-			advice += " (" + at + ")"
-		}
-	}
 	fn.opt.Warn(fmt.Sprintf("a compiled function was traced %s, now because %s: %s", often, why, advice))
 }
 

@@ -152,15 +152,15 @@ func (f *luaFunc) push(outs []*tensor.Array, err error) int {
 // customFunction is mx.custom_function(fn): callable, with setters of its transforms.
 type customFunction struct{ fn, vjp, jvp, vmap lua.LValue }
 
-// customFields is how many functions a custom function has.
-const customFields = 4
-
-// field is one of them: nil where there is none.
-func (k *customFunction) field(i int) lua.LValue {
-	if f := [customFields]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}[i]; f != nil {
-		return f
+// fields are its functions: nil where there is none.
+func (k *customFunction) fields() [4]lua.LValue {
+	list := [...]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}
+	for i, f := range list {
+		if f == nil {
+			list[i] = lua.LNil
+		}
 	}
-	return lua.LNil
+	return list
 }
 
 func (k *customFunction) reached(h hearer) { h.values([]lua.LValue{k.fn, k.vjp, k.jvp, k.vmap}) }

@@ -114,7 +114,7 @@ func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted, list 
 		if list != nil {
 			list.look(w, knownLook{from: fromArgument, at: int32(i)}, v, true)
 		}
-		w.argument(v, trail{key: lua.LString("argument " + strconv.Itoa(i+1))})
+		w.argument(v, trail{key: argumentName(i)})
 		w.key = append(w.key, ';')
 	}
 	if list != nil {
@@ -132,6 +132,9 @@ func captures(s *State, fn lua.LValue, args, roots []lua.LValue, n *noted, list 
 	w.end()
 	return found, key
 }
+
+// argumentName begins the names of what is in an argument of a call.
+func argumentName(i int) lua.LString { return lua.LString("argument " + strconv.Itoa(i+1)) }
 
 // takeCapturer gives the state's capturer, or a new one where a walk is under way, or has ended with an error.
 func (s *State) takeCapturer() *capturer {
@@ -316,8 +319,7 @@ func (w *capturer) userdata(v *lua.LUserData, at trail, depth int) {
 		}
 	case *customFunction:
 		w.key = append(w.key, 'u')
-		for i := range customFields {
-			f := x.field(i)
+		for i, f := range x.fields() {
 			if w.list != nil {
 				w.list.field(x, i, f)
 			}

@@ -37,7 +37,7 @@ type knownLook struct {
 	from  lookFrom
 	wants lookWants
 	at    int32      // which table, upvalue, argument ...
-	array int32      // which of the captures
+	array int32      // which of the captures, or of a custom function's functions
 	key   lua.LValue // in a table
 	was   lua.LValue // nil where an array was
 }
@@ -164,7 +164,7 @@ func (w *knownWalk) now(l *knownLook, args []lua.LValue) lua.LValue {
 	case fromEnvironment:
 		return l.key.(*lua.LFunction).Env
 	}
-	return w.custom[l.at].field(int(l.array))
+	return w.custom[l.at].fields()[l.array]
 }
 
 // shaped reports whether tables have the keys and metatables that they had. That there are as many keys as before, and

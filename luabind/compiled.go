@@ -86,7 +86,7 @@ var compileRows = []row{
 				settled: map[string]string{}, held: map[string][]any{}, state: newCompiledState(a.raw[1], a.raw[2])}
 			k.f = compile.New(k.trace, compile.Options{Shapeless: a.Bool(3), Check: a.Bool(4),
 				Captures: k.captures, CaptureNames: k.captureNames, Key: func() string { return k.key }, Forget: k.forget,
-				Place: a.s.where, Context: a.s.Context, Warn: a.s.warn,
+				Place: a.s.where, Context: a.s.Context, Warn: a.s.warnings.give,
 				InputName: k.inputName, KeyChange: k.keyChange})
 			return a.s.userdata(compiledKind, k)
 		}},
@@ -147,7 +147,7 @@ func (k *compiledFunction) trace(in []*tensor.Array) ([]*tensor.Array, error) {
 		k.plain = append(k.plain, text)
 	}
 	k.state.led = k.state.leads(s)
-	k.numbersBefore, k.numbers = k.numbers, met.numbers()
+	k.numbersBefore, k.numbers = k.numbers, met.numbers(k.args)
 	st := k.beginState(met, in[n:len(in)-1])
 	if last := len(in) - 1; in[last] != old[len(old)-1] { // not disabled
 		st.since = in[0].Value().Node.ID()
@@ -197,20 +197,26 @@ func (k *compiledFunction) keyChange() (why, number string) {
 	for i, now := range k.plain {
 		if i < len(k.plainBefore) && k.plainBefore[i] != now {
 			if _, ok := k.args[i].(lua.LNumber); ok {
-				number = fmt.Sprintf("argument %d", i+1)
+				number = string(argumentName(i))
 			}
 			return fmt.Sprintf("argument %d is %s, not %s", i+1, now, k.plainBefore[i]), number
 		}
 	}
-	for i, now := range k.numbers {
-		if i < len(k.numbersBefore) && now.name == k.numbersBefore[i].name && now.n != k.numbersBefore[i].n {
-			return fmt.Sprintf("%s is the number %v, not the number %v", now.name, now.n, k.numbersBefore[i].n), now.name
+	before := k.numbersBefore // in the same order, but for those that have come or gone
+	for _, now := range k.numbers {
+		i := slices.IndexFunc(before, func(was namedNumber) bool { return was.name == now.name })
+		if i < 0 {
+			continue
 		}
+		if text, was := describe(now.n), describe(before[i].n); text != was { // NaNs are alike
+			return fmt.Sprintf("%s is %s, not %s", now.name, text, was), now.name
+		}
+		before = before[i+1:]
 	}
-	return "what stands in its tables or upvalues changed", ""
+	return "what stands in tables, its own or its arguments', or in upvalues changed", ""
 }
 
-// namedNumber is a number that a function reaches.
+// namedNumber is a number that a function reaches, or that stands in a table among its arguments.
 type namedNumber struct {
 	name string
 	n    lua.LNumber
@@ -219,24 +225,37 @@ type namedNumber struct {
 // mostNamed bounds the numbers of which a function knows the names.
 const mostNamed = 256
 
-// numbers are those that a walk has met, as far as they have names.
-func (n *noted) numbers() (out []namedNumber) {
+// numbers are those in tables of the arguments and those that a walk has met, as far as they have names.
+func (n *noted) numbers(args []lua.LValue) (out []namedNumber) {
 	add := func(at trail, v lua.LValue) {
 		x, ok := v.(lua.LNumber)
 		if name := at.String(); ok && name != "" && len(out) < mostNamed {
 			out = append(out, namedNumber{name, x})
 		}
 	}
+	var entries func(at trail, t *lua.LTable, deep bool)
+	entries = func(at trail, t *lua.LTable, deep bool) {
+		if len(out) == mostNamed {
+			return
+		}
+		for _, key := range orderedKeys(t, nil) {
+			v, to := t.RawGet(key), trail{&at, key, ofScript}
+			add(to, v)
+			if inner, ok := v.(*lua.LTable); ok && deep {
+				entries(to, inner, true)
+			}
+		}
+	}
+	for i, v := range args {
+		if t, ok := v.(*lua.LTable); ok { // without cycles
+			entries(trail{key: argumentName(i)}, t, true)
+		}
+	}
 	for _, u := range n.upvalues {
 		add(u.at, u.v)
 	}
 	for _, r := range n.tables {
-		if len(out) == mostNamed {
-			break
-		}
-		for _, key := range orderedKeys(r.t, nil) {
-			add(trail{&r.at, key, ofScript}, r.t.RawGet(key))
-		}
+		entries(r.at, r.t, false)
 	}
 	return out
 }

@@ -72,5 +72,5 @@ func condition(s *State, v lua.LValue, call bool) {
 		s.warnings.told = map[tensor.Place]bool{}
 	}
 	s.warnings.told[at] = true
-	s.warn(text)
+	s.warnings.give(text)
 }

@@ -38,8 +38,7 @@ type State struct {
 	files    bool                   // whether scripts may use all files
 	allowed  allowedFiles           // those that they may use otherwise
 	bounds   bounds
-	warn     func(text string) // tells of something that is slow, or surely not meant
-	status   bool              // whether a line of mx.train.status stands on a terminal
+	status   bool // whether a line of mx.train.status stands on a terminal
 	warnings warnings
 	written  written // by scripts
 
@@ -91,7 +90,6 @@ func New(opt Options) *State {
 		dtypes: map[tensor.DType]*lua.LUserData{}}
 	s.files, s.allowed = opt.Libraries && !opt.Sandbox, allow(opt.Read, opt.Write)
 	s.warnings.s, s.bounds.s = s, s
-	s.warn = s.warnings.give
 	s.written.unbounded, s.written.most = s.files || opt.WriteBytes == 0, opt.WriteBytes
 	s.State = lua51.New(lua51.Options{Seed: opt.Seed, Libraries: opt.Libraries, Stdout: printStream(s),
 		Sandbox: opt.Sandbox, Modules: opt.Modules, Limits: opt.Limits.Limits, Weigh: s.bounds.weigh,

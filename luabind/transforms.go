@@ -246,10 +246,10 @@ func (g *gradCall) call(L *lua.LState) int {
 		return outs, err
 	}, by.leaves, c)(in)
 	if err != nil {
-		if _, isOp := err.(*tensor.OpError); !isOp {
-			if _, isLua := err.(*luaFailure); !isLua {
-				err = c.Errorf(g.name, "%w", err)
-			}
+		var op *tensor.OpError
+		var own *luaFailure
+		if !errors.As(err, &op) && !errors.As(err, &own) {
+			err = c.Errorf(g.name, "%w", err)
 		}
 		s.reraise(err)
 	}

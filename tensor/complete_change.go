@@ -192,26 +192,17 @@ func (v Value) changing() bool {
 }
 
 // Failed reports whether the new values cannot be computed, since a call has failed, or there is no memory for that:
-// where an evaluation of them and more has run out of it, it tries to compute them alone. Since is the number of the
-// first node that has failed because of which that is so.
+// where an evaluation of them and more has run out of it, it tries to compute them alone, without gates. Since is the
+// number of the first node that has failed because of which that is so.
 func (c *Change) Failed(ctx context.Context) (failed bool, since uint64) {
 	if out, _ := c.ranOut(); out {
 		c.stopped.Store(true) // what else the step computes may fail again
 		c.try(ctx)
 	}
-	values := c.computed()
 	since = c.made
-	note := func(n *Node) {
-		failed, since = true, min(since, failedFirst(n))
-	}
-	for _, v := range values {
-		if v.wrong() {
-			note(v.Node)
-		}
-	}
-	left(values, func(n *Node, s State, _ []Value) bool {
+	left(c.computed(), func(n *Node, s State, _ []Value) bool {
 		if s == Failed {
-			note(n)
+			failed, since = true, min(since, failedFirst(n))
 		}
 		return true
 	})

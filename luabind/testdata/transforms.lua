@@ -107,3 +107,12 @@ do -- quantize is differentiated as the formula that it is: the figures are MLX'
   local _, tangent = mx.jvp(f, {rows}, {t})
   assert(math.abs(tangent[1]:item() - product) < 1e-4)
 end
+-- what cannot be computed says so once, with the line that made it
+do
+  local wrong = mx.linalg.cholesky(-mx.eye(2))
+  assert(not pcall(mx.eval, wrong))
+  local function loss(a) return mx.sum(a * 2) end
+  for _, f in ipairs{mx.grad(loss), mx.value_and_grad(function() return wrong end), mx.vmap(loss)} do
+    fails("^[^%[]*%[cholesky%] matrix 0 of shape", f, wrong)
+  end
+end
