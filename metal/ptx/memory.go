@@ -322,9 +322,10 @@ func unit(size int) string {
 	return fmt.Sprintf("b%d", 8*size)
 }
 
-func (p *memory) load(in *kir.Instr) {
-	size := in.Type.Size()
-	a := p.access(in, size, false)
+func (p *memory) load(in *kir.Instr) { p.loadAt(in, p.access(in, in.Type.Size(), false)) }
+
+// loadAt loads what is at a place that was checked.
+func (p *memory) loadAt(in *kir.Instr, a place) {
 	d := p.dest(in)
 	if in.Type == kir.Bool {
 		t := p.new(b32)
@@ -424,22 +425,20 @@ func (p *memory) loadWord(a place, offset, size int) string {
 }
 
 func (p *memory) store(in *kir.Instr) {
-	v := in.Args[1]
-	t := v.Type
-	size := t.Size()
-	value := p.arg(v)
-	a := p.access(in, size, true)
+	value := p.arg(in.Args[1])
+	p.storeAt(in, p.access(in, in.Args[1].Type.Size(), true), value)
+}
+
+// storeAt stores a value at a place that was checked.
+func (p *memory) storeAt(in *kir.Instr, a place, value string) {
+	t := in.Args[1].Type
 	if t == kir.Bool {
 		b := p.new(b32)
 		p.emit("selp.b32 %s, 1, 0, %s;", b, value)
 		p.emit("st.%s.u8 %s, %s;", a.space, a.at(0), b)
 		return
 	}
-	if value[0] != '%' { // literals of 8 and 16 bits are taken by no st
-		r := p.new(classOf(t))
-		p.move(t, r, value)
-		value = r
-	}
+	value = p.register(t, value)
 	p.byAlignment(a, t, func(a place, unit string) {
 		p.emit("st.%s.%s %s, %s;", a.space, unit, a.at(0), value)
 	}, func(a place, word func(w int) (at, size int)) {

@@ -221,8 +221,15 @@ func (p *printer) block(b *kir.Block) {
 	if b == nil {
 		return
 	}
-	for _, in := range b.Instrs {
+	for rest := b.Instrs; len(rest) > 0; {
+		in := rest[0]
 		p.pos = in.Pos
+		if n := p.together(rest); n > 1 {
+			p.joined(rest[:n])
+			rest = rest[n:]
+			continue
+		}
+		rest = rest[1:]
 		f := prints[in.Op]
 		if f == nil {
 			p.fail(in, "this operation is not printed")

@@ -74,6 +74,7 @@ func Print(k *kir.Kernel, options Options) (*Text, error) {
 		return nil, refusal(k, in, ErrFloat64)
 	}
 	k = opt.Run(k, opt.Launch{})
+	opt.Gather(k)
 	p := newPrinter(k, options)
 	if in := p.flow.waitsForOthers(); in != nil {
 		return nil, refusal(k, in, ErrWaits)

@@ -473,16 +473,17 @@ func (m *Machine) step(t *thread) (err error) {
 		t.waiting = true
 		return nil
 	case "fence":
-	case "ld":
-		n := size(in.op[len(in.op)-1])
-		last := len(in.args) - 1
+	case "ld": // several words are aligned as one
+		n, last := size(in.op[len(in.op)-1]), len(in.args)-1
+		from := m.bytesAt(t, spaceOf(in.op), in.args[last], n*last)
 		for i, d := range in.args[:last] {
-			m.set(t, d, word(m.bytesAt(t, spaceOf(in.op), plus(in.args[last], i*n), n)))
+			m.set(t, d, word(from[n*i:][:n]))
 		}
 	case "st":
-		n := size(in.op[len(in.op)-1])
-		for i, v := range in.args[1:] {
-			setWord(m.bytesAt(t, spaceOf(in.op), plus(in.args[0], i*n), n), m.value(t, v))
+		n, values := size(in.op[len(in.op)-1]), in.args[1:]
+		to := m.bytesAt(t, spaceOf(in.op), in.args[0], n*len(values))
+		for i, v := range values {
+			setWord(to[n*i:][:n], m.value(t, v))
 		}
 	case "atom", "red":
 		return m.atomic(t, in)
@@ -494,8 +495,6 @@ func (m *Machine) step(t *thread) (err error) {
 	t.at++
 	return nil
 }
-
-func plus(a operand, n int) operand { return operand{a.reg, a.imm + uint64(n)} }
 
 func spaceOf(op []string) string {
 	for _, s := range op {
@@ -631,12 +630,12 @@ func (m *Machine) compute(t *thread, in *instr) (err error) {
 	switch in.op[0] {
 	case "mov":
 		switch {
-		case strings.HasPrefix(in.text, "mov.b64 {"):
-			x := v(2)
-			m.set(t, in.args[0], x&math.MaxUint32)
-			m.set(t, in.args[1], x>>32)
+		case len(in.args) == 3 && in.text[len("mov.b64 ")] == '{':
+			x, half := v(2), uint(4*size(typ))
+			m.set(t, in.args[0], x&(1<<half-1))
+			m.set(t, in.args[1], x>>half)
 		case len(in.args) == 3:
-			set(v(1) | v(2)<<32)
+			set(v(1) | v(2)<<(4*uint(size(typ))))
 		default:
 			set(v(1))
 		}
@@ -684,7 +683,9 @@ func (m *Machine) compute(t *thread, in *instr) (err error) {
 			set(x)
 			return nil
 		}
-		x, err = arithmeticOf(in.op[1], typ, v(1), v(2))
+		if x, err = arithmeticOf(in.op[1], typ, v(1), v(2)); len(in.args) == 4 { // .or
+			x |= v(3)
+		}
 		set(x)
 	default:
 		if typ == "pred" {
