@@ -55,6 +55,15 @@ var memoryRows = []row{
 		"past the limit is an error that a script can catch.", (*metal.Device).SetMemoryLimit),
 	limitRow("set_cache_limit", "Limits the bytes kept for reuse, and gives the limit before; 0 keeps none.",
 		(*metal.Device).SetCacheLimit),
+	{name: "set_threads", sig: "n:int", help: "Has kernels run on n threads of the processor, from the next one on, and " +
+		"gives the number before: between 1 and device_info().threads at the start, as many as the process may use. No " +
+		"result depends on it. A default device that is no processor is an error.", call: func(a *args) any {
+		before, err := a.device().SetThreads(a.Int(0))
+		if err != nil {
+			return err
+		}
+		return lua.LNumber(before)
+	}},
 	{name: "reset_peak_memory", sig: "", help: "Starts the count of get_peak_memory anew.", call: func(a *args) any {
 		if a.s.opt.Sandbox {
 			a.s.looks.holder.Account().ResetPeak()

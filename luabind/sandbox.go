@@ -12,7 +12,8 @@ var shared = []string{
 	"check_nan", "clear_streams", "disable_compile", "enable_compile", "memory.live",
 	"metal.set_cache_limit", "metal.set_memory_limit", "metal.start_capture",
 	"metal.stop_capture", "metal.validate", "new_stream", "new_thread_local_stream", "new_thread_unsafe_stream",
-	"profile", "set_cache_limit", "set_memory_limit", "set_wired_limit", "timeline",
+	"profile", "set_cache_limit", "set_memory_limit", "set_threads", "set_wired_limit",
+	"timeline",
 }
 
 // refuseShared has the functions that change the process refuse their calls.

@@ -64,6 +64,7 @@ type Ablations struct {
 type Device struct {
 	driver   Driver
 	info     Info
+	threads  atomic.Int64 // Info.Threads, which SetThreads changes
 	pool     *pool
 	libs     *libraryCache
 	validate atomic.Bool
@@ -93,6 +94,7 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 		info.Pace = DefaultPace
 	}
 	dev := &Device{driver: d, info: info, ablate: opt.Ablate}
+	dev.threads.Store(int64(info.Threads))
 	dev.retain = !opt.Ablate.NoRetain && os.Getenv(RetainEnv) != "0"
 	env := os.Getenv(ValidateEnv)
 	dev.validate.Store(opt.Validate || env != "" && env != "0")
@@ -101,8 +103,28 @@ func NewDevice(d Driver, opt DeviceOptions) (*Device, error) {
 	return dev, nil
 }
 
-// Info describes the device; it never changes.
-func (d *Device) Info() Info { return d.info }
+// Info describes the device. Only SetThreads changes it.
+func (d *Device) Info() Info {
+	i := d.info
+	i.Threads = int(d.threads.Load())
+	return i
+}
+
+// SetThreads says on how many threads the device runs kernels, from the next command on, and returns on how many
+// before. No result depends on it. There are between 1 and as many as the device was opened with; a device whose
+// kernels do not run on the host's processors is an error.
+func (d *Device) SetThreads(n int) (before int, err error) {
+	t, ok := d.driver.(Threader)
+	if !ok {
+		return 0, fmt.Errorf("[set_threads] kernels of the device %s do not run on the host's processors", d.info.Name)
+	}
+	if most := d.info.Threads; n < 1 || n > most {
+		return 0, fmt.Errorf("[set_threads] %d threads: it is between 1 and the %d that the device was opened with", n, most)
+	}
+	before = int(d.threads.Swap(int64(n)))
+	t.SetThreads(n)
+	return before, nil
+}
 
 // leastBandwidth is what a device copies in a second whose driver does not know.
 const leastBandwidth = 1 << 30

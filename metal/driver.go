@@ -63,7 +63,7 @@ type Info struct {
 	Lanes int
 	// TracksWrites says that kernels of validated command buffers keep Range.Written of what they are bound to.
 	TracksWrites bool
-	// Threads is how many of its execution units can run threadgroups at once.
+	// Threads is how many of its execution units can run threadgroups at once: the most of a Threader.
 	Threads int
 	// Simds is how many SIMD-groups one of those keeps at once: some compute while others wait for memory. 0: one.
 	Simds int
@@ -94,6 +94,12 @@ type Pace struct {
 var DefaultPace = Pace{
 	Commands: 64, First: 16, Idle: 32, Bytes: 64 << 20, IdleBytes: 512 << 10,
 	Pending: 16, Least: 3, PendingBytes: 16 << 20,
+}
+
+// Threader is the capability of drivers that run kernels on as many threads of the host as they are told.
+type Threader interface {
+	// SetThreads says on how many, one or more, from the next command on.
+	SetThreads(n int)
 }
 
 // BandwidthMeter is the capability of drivers that know how many bytes a second their device copies.

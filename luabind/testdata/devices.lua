@@ -42,6 +42,24 @@ mx.reset_peak_memory()
 assert(mx.get_peak_memory() >= 1024 * 1024)
 local old = mx.set_memory_limit(1e15)
 assert(mx.get_memory_limit() == 1e15 and mx.set_memory_limit(old) == 1e15)
+-- The threads of the processor are a setting: no result depends on it.
+if mx.metal.device_info().architecture == "cpu" then
+  local most = mx.metal.device_info().threads
+  local key, text = mx.random.key(3), {}
+  for i, threads in ipairs({1, most, 1}) do
+    mx.set_threads(threads)
+    assert(mx.metal.device_info().threads == threads)
+    local a = mx.random.normal({300, 257}, {key = key})
+    text[i] = mx.view(mx.concatenate({mx.flatten(mx.matmul(a, mx.transpose(a))), mx.cumsum(mx.flatten(a))}), mx.uint32)
+  end
+  assert(mx.array_equal(text[1], text[2]):item() and mx.array_equal(text[1], text[3]):item())
+  assert(mx.set_threads(most) == 1 and mx.set_threads(most) == most)
+  for _, bad in ipairs({0, -1, most + 1}) do
+    local ok, message = pcall(mx.set_threads, bad)
+    assert(not ok and message:find("[set_threads] " .. bad .. " threads: it is between 1 and the " .. most, 1, true), message)
+  end
+  assert(not pcall(mx.set_threads, 1.5) and mx.metal.device_info().threads == most)
+end
 local cache = mx.set_cache_limit(0)
 mx.set_cache_limit(cache)
 mx.synchronize()

@@ -22,6 +22,7 @@ type Run struct {
 	single   bool // one threadgroup a call
 	progress launch.Progress
 	nanos    atomic.Int64 // what a threadgroup takes, 0 if unknown
+	sharers  int64        // how many goroutines Work, at most
 	help     func()
 	helped   atomic.Bool
 }
@@ -50,6 +51,7 @@ func (p *Executable) NewRun(l launch.Launch) (*Run, error) {
 	r.past = p.pastAlways || writesMuch(p.kernel, &l)
 	r.helped.Store(false)
 	r.nanos.Store(r.special.nanos.Load())
+	r.sharers = int64(p.procs)
 	if r.plan.Total > 0 {
 		v, err := r.compile()
 		for ; err != nil && r.special.from != nil; v, err = r.compile() {
@@ -116,7 +118,11 @@ func (r *Run) Parallelism() (goroutines int, lasting bool) {
 		return int(n), true
 	}
 	goroutines, lasting = Parallelism(took)
-	return int(min(n, int64(goroutines))), lasting
+	n = min(n, int64(goroutines))
+	if !lasting {
+		r.sharers = min(r.sharers, n)
+	}
+	return int(n), lasting
 }
 
 // Parallelism is Run.Parallelism for launches side by side that take so long, all threadgroups one after another.
@@ -266,12 +272,11 @@ func (w *worker) chunks() {
 	if each := r.nanos.Load(); each > 0 {
 		size = int64(callTime)/each + 1
 	}
-	procs := int64(r.exe.procs)
 	var begun time.Time
 	for !r.progress.Over(0) {
 		// Towards the end chunks become smaller, so that all workers end together.
 		left := r.progress.Left()
-		n := max(1, min(size, left/(2*procs)))
+		n := max(1, min(size, left/(2*r.sharers)))
 		if r.plan.Total <= n {
 			n = r.plan.Total
 		}

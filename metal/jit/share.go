@@ -101,7 +101,15 @@ var queuedSamples = sync.Pool{New: func() any {
 	return &[]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
 }}
 
+// reading is set while somebody reads a metric: Go lets one at a time, and has the others sleep.
+var reading atomic.Bool
+
+// queued takes nobody to be queued where another worker is about to find out.
 func queued() bool {
+	if !reading.CompareAndSwap(false, true) {
+		return false
+	}
+	defer reading.Store(false)
 	s := queuedSamples.Get().(*[]metrics.Sample)
 	defer queuedSamples.Put(s)
 	metrics.Read(*s)

@@ -69,6 +69,7 @@ var (
 	_ metal.Driver     = (*Driver)(nil)
 	_ metal.HostMapper = (*Driver)(nil)
 	_ metal.Caller     = (*Driver)(nil)
+	_ metal.Threader   = (*Driver)(nil)
 )
 
 // errClosed is the error of calls after Close.
@@ -116,8 +117,11 @@ func newDriver(o Options, e executor) *Driver {
 // Offers reports whether the library that the driver was given computes a routine.
 func (d *Driver) Offers(r metal.Routine) bool { return d.library != nil && d.library.Offers(r) }
 
-// Info describes the processor.
+// Info describes the processor, with the threads that the driver was opened with.
 func (d *Driver) Info() metal.Info { return d.info }
+
+// SetThreads says how many threadgroups run at once, from the next launch on.
+func (d *Driver) SetThreads(n int) { d.pool.n.Store(int32(n - 1)) }
 
 // alignment is that of allocations: a page of Apple's processors, and enough for any vector.
 const alignment = 16 << 10

@@ -200,8 +200,8 @@ func (d *Driver) execute(cb *metal.CommandBuffer) (r metal.Result) {
 		x.done()
 		d.spare.Put(x)
 	}()
-	d.pool.busy.Add(1)
-	defer d.pool.busy.Add(-1)
+	d.pool.open(x.task)
+	defer d.pool.shut(x.task)
 	x.cb, x.cmds, x.stop = cb, cb.Commands(), cb.Stop()
 	if d.info.Stops == metal.StopsNever {
 		x.stop = &never
@@ -239,7 +239,7 @@ func (x *execution) between(i, j int, order *rand.Rand) {
 	if order != nil && !slices.ContainsFunc(x.cmds[i:j], func(c metal.Command) bool { return c.Unit != 0 }) {
 		order.Shuffle(len(at), func(a, b int) { at[a], at[b] = at[b], at[a] })
 	}
-	together := !x.cb.Validating() && x.result.Took == nil && x.d.pool.n > 0
+	together := !x.cb.Validating() && x.result.Took == nil && x.d.pool.n.Load() > 0
 	for n := 0; n < len(at) && !x.stopped && x.result.Err == nil; {
 		if together {
 			if m := x.beside(at[n:]); m > 0 {

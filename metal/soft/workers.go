@@ -2,36 +2,59 @@ package soft
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mlxlua/mlxlua/metal/jit/native"
 )
 
 // workers are goroutines that help with tasks. Whoever starts a task works on it too, so that none waits for a worker.
 // A worker without work looks out for some for a while before it sleeps: waking one takes longer than most tasks.
+//
+// A launch of a few us must cost next to nothing, with many processors too. So nobody who looks out takes a lock: what
+// there is to join is a list that changes with command buffers only, joining is one operation on one word of a task,
+// and of those who sleep each wakes two others before it works.
 type workers struct {
-	n       int
-	changes atomic.Uint32 // grows when a task is opened: what idle workers watch
-	wake    chan struct{} // one for each sleeper to be woken
-
-	asleep atomic.Int32 // changed with mu held only
-	busy   atomic.Int32 // command buffers in execution
+	n       atomic.Int32            // how many help at once: all that there are, or fewer
+	changes atomic.Uint32           // grows when helpers are called: what idle workers watch
+	tasks   atomic.Pointer[[]*task] // those that may be run; the list is replaced, with mu held, never changed
+	looking atomic.Int32            // workers that look out for work
+	crowded atomic.Int64            // until when others need the processors: UnixNano
+	rouse   atomic.Int32            // sleepers that are still to be woken
+	wake    chan struct{}           // one for each sleeper that is
 
 	mu     sync.Mutex
-	open   []*task
+	asleep int
 	closed bool
 }
 
-// task is work that goroutines may join until it is over. It may be run again once run has returned: what one who has
-// left still does then is to wake somebody in vain.
+// task is work that goroutines may join until it is over. It may be run again once run has returned.
 type task struct {
 	work    func()
-	callAll func()        // has all workers help after all, where none was called: for work to call
-	called  bool          // helpers were called
-	wanted  int           // how many more may join; guarded by workers.mu
-	joined  atomic.Int32  // those that have joined and not ended
-	sleeps  atomic.Bool   // somebody sleeps until they have ended
-	ended   chan struct{} // gets one then
+	callAll func() // has all workers help after all, where none was called: for work to call
+	called  bool   // helpers were called
+	// state says how many more may join, in units of seat, and how many have joined and not ended.
+	state  atomic.Int64
+	sleeps atomic.Bool   // somebody sleeps until they have ended
+	ended  chan struct{} // gets one then
+}
+
+// seat is one that may join, in a task's state.
+const seat = 1 << 32
+
+// joined is how many have joined and not ended.
+func (t *task) joined() int { return int(t.state.Load() & (seat - 1)) }
+
+// join takes a seat, if there is one.
+func (t *task) join() bool {
+	for s := t.state.Load(); s >= seat; s = t.state.Load() {
+		if t.state.CompareAndSwap(s, s-seat+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // How long to look out for work, or for the end of what others do, before going to sleep: the longer time while a
@@ -41,32 +64,72 @@ type task struct {
 const (
 	spinTime = 20 * time.Microsecond
 	busySpin = 200 * time.Microsecond
+	// lost is how long who looks out must have been away for the processor to be others' for crowdedTime, in which nobody
+	// looks out for more than crowdedSpin.
+	lost        = 40 * time.Microsecond
+	crowdedTime = 50 * time.Millisecond
+	crowdedSpin = 4 * time.Microsecond
+	// turnTime is how often one of those who look out gives other goroutines a turn. Giving one takes a lock of Go's
+	// scheduler, so that each of many does it more seldom.
+	turnTime = time.Microsecond
 )
 
 func newWorkers(n int) *workers {
-	w := &workers{n: n, wake: make(chan struct{}, n)}
+	w := &workers{wake: make(chan struct{}, n)}
+	w.tasks.Store(new([]*task))
+	w.n.Store(int32(n))
 	for range n {
 		go w.serve()
 	}
 	return w
 }
 
-// spin waits until the condition holds, for a while, and reports whether it does. Other goroutines get their turns.
+// open lets a task be run, and joined, until shut.
+func (w *workers) open(t *task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := append(slices.Clone(*w.tasks.Load()), t)
+	w.tasks.Store(&list)
+}
+
+// shut ends what open began.
+func (w *workers) shut(t *task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(*w.tasks.Load()), func(o *task) bool { return o == t })
+	w.tasks.Store(&list)
+}
+
+// spin waits until the condition holds, for a while, and reports whether it does. Other goroutines get their turns, and
+// what else runs on the same core the processor's units. Where it finds that it was not running for some time, others
+// need the processor: nobody waits like this for long then.
 func (w *workers) spin(ready func() bool) bool {
 	if ready() {
 		return true
 	}
-	for start := time.Now(); ; runtime.Gosched() {
-		if waited := time.Since(start); waited >= busySpin || waited >= spinTime && w.busy.Load() == 0 {
-			break
-		}
-		for range 100 {
+	start := time.Now()
+	crowded := start.UnixNano() < w.crowded.Load()
+	var last, turn time.Duration
+	for {
+		for range 8 {
+			native.Pause()
 			if ready() {
 				return true
 			}
 		}
+		waited := time.Since(start)
+		switch {
+		case waited-last > lost:
+			w.crowded.Store(start.Add(waited + crowdedTime).UnixNano())
+			return ready()
+		case waited >= busySpin, waited >= spinTime && len(*w.tasks.Load()) == 0, waited >= crowdedSpin && crowded:
+			return ready()
+		case waited >= turn:
+			runtime.Gosched()
+			turn = time.Since(start) + time.Duration(1+w.looking.Load())*turnTime
+		}
+		last = waited
 	}
-	return ready()
 }
 
 // serve is a worker's life.
@@ -78,7 +141,9 @@ func (w *workers) serve() {
 			w.leave(t)
 			continue
 		}
-		if w.spin(func() bool { return w.changes.Load() != seen }) {
+		w.looking.Add(1)
+		found := w.spin(func() bool { return w.changes.Load() != seen })
+		if w.looking.Add(-1); found {
 			continue
 		}
 		w.mu.Lock()
@@ -90,37 +155,25 @@ func (w *workers) serve() {
 			w.mu.Unlock()
 			continue
 		}
-		w.asleep.Add(1)
+		w.asleep++
 		w.mu.Unlock()
 		<-w.wake
+		w.wakeSome()
 	}
 }
 
 // take joins a task that wants help, nil if there is none.
 func (w *workers) take() *task {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, t := range w.open {
-		if t.wanted > 0 {
-			t.joined.Add(1)
-			if t.wanted--; t.wanted == 0 {
-				w.drop(i)
-			}
+	for _, t := range *w.tasks.Load() {
+		if t.join() {
 			return t
 		}
 	}
 	return nil
 }
 
-// drop takes a task off the list. The lock is held.
-func (w *workers) drop(i int) {
-	last := len(w.open) - 1
-	w.open[i], w.open[last] = w.open[last], nil
-	w.open = w.open[:last]
-}
-
 func (w *workers) leave(t *task) {
-	if t.joined.Add(-1) > 0 || !t.sleeps.Load() {
+	if t.state.Add(-1)&(seat-1) > 0 || !t.sleeps.Load() {
 		return
 	}
 	select {
@@ -129,38 +182,45 @@ func (w *workers) leave(t *task) {
 	}
 }
 
-// call asks for helpers: those who look out for work, and with wake those who sleep.
+// call asks for helpers: those who look out for work, and with wake those who sleep, as far as the others are too few.
 func (w *workers) call(t *task, helpers int, wake bool) {
-	w.mu.Lock()
-	t.wanted = helpers
-	w.open = append(w.open, t)
+	t.state.Add(int64(helpers) * seat)
 	w.changes.Add(1)
-	rouse := 0
-	if wake {
-		rouse = min(int(w.asleep.Load()), helpers)
-		w.asleep.Add(int32(-rouse))
+	if !wake {
+		return
 	}
+	w.mu.Lock()
+	n := min(w.asleep, max(helpers-int(w.looking.Load()), 0))
+	w.asleep -= n
 	w.mu.Unlock()
-	for range rouse {
-		w.wake <- struct{}{}
+	w.rouse.Add(int32(n))
+	w.wakeSome()
+}
+
+// wakeSome wakes two of the sleepers that are to be woken.
+func (w *workers) wakeSome() {
+	for woken := 0; woken < 2; {
+		n := w.rouse.Load()
+		if n == 0 {
+			return
+		}
+		if w.rouse.CompareAndSwap(n, n-1) {
+			w.wake <- struct{}{}
+			woken++
+		}
 	}
 }
 
 // end ends a task: nobody joins any more, and those who have joined have ended.
 func (w *workers) end(t *task) {
-	w.mu.Lock()
-	for i := range w.open {
-		if w.open[i] == t {
-			w.drop(i)
-			break
-		}
+	for s := t.state.Load(); s >= seat; s = t.state.Load() {
+		t.state.CompareAndSwap(s, s&(seat-1))
 	}
-	w.mu.Unlock()
-	if t.joined.Load() == 0 || w.spin(func() bool { return t.joined.Load() == 0 }) {
+	if w.spin(func() bool { return t.joined() == 0 }) {
 		return
 	}
 	t.sleeps.Store(true)
-	for t.joined.Load() != 0 {
+	for t.joined() != 0 {
 		<-t.ended
 	}
 	t.sleeps.Store(false)
@@ -169,10 +229,10 @@ func (w *workers) end(t *task) {
 // run calls the task's work here and on at most helpers workers at once, and returns when all these calls have. The
 // first call must not return before everything is done or taken over by another call. Sleepers come only where wake
 // says that the work is long: to wake them for less takes a processor from whoever has it, the script that builds the
-// next graph, and they come too late. Work may find out that it is long after all, and call more.
+// next graph, and they come too late. Work may find out that it is long after all, and call more. The task is open.
 func (w *workers) run(t *task, helpers int, wake bool) {
-	helpers = min(helpers, w.n)
-	if t.called = helpers > 0 && (wake || int(w.asleep.Load()) < w.n); t.called {
+	helpers = min(helpers, int(w.n.Load()))
+	if t.called = helpers > 0; t.called {
 		w.call(t, helpers, wake)
 	}
 	t.work()
@@ -184,9 +244,9 @@ func (w *workers) run(t *task, helpers int, wake bool) {
 func (w *workers) newTask(work func()) *task {
 	t := &task{work: work, ended: make(chan struct{}, 1)}
 	t.callAll = func() {
-		if w.n > 0 && !t.called {
+		if n := int(w.n.Load()); n > 0 && !t.called {
 			t.called = true
-			w.call(t, w.n, true)
+			w.call(t, n, true)
 		}
 	}
 	return t
@@ -198,7 +258,7 @@ func (w *workers) close() {
 	defer w.mu.Unlock()
 	w.closed = true
 	w.changes.Add(1)
-	for range w.asleep.Swap(0) {
+	for ; w.asleep > 0; w.asleep-- {
 		w.wake <- struct{}{}
 	}
 }

@@ -19,6 +19,8 @@ func TestWorkersShareTasks(t *testing.T) {
 		for caller := range 4 {
 			all.Go(func() {
 				task := w.newTask(nil) // one for all rounds
+				w.open(task)
+				defer w.shut(task)
 				for round := range 300 {
 					var next, done atomic.Int64
 					pieces := int64(1 + round%17)
@@ -54,11 +56,14 @@ func TestWorkersHelp(t *testing.T) {
 		var in sync.WaitGroup
 		in.Add(3)
 		var calls atomic.Int64
-		w.run(w.newTask(func() {
+		task := w.newTask(func() {
 			calls.Add(1)
 			in.Done()
 			in.Wait()
-		}), 2, true)
+		})
+		w.open(task)
+		w.run(task, 2, true)
+		w.shut(task)
 		require.Equal(t, int64(3), calls.Load())
 		for start := time.Now(); time.Since(start) < 2*spinTime; { // long enough for them to fall asleep
 		}
@@ -70,7 +75,10 @@ func TestWorkersEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 50 {
 		w := newWorkers(3)
-		w.run(w.newTask(func() {}), 3, true)
+		task := w.newTask(func() {})
+		w.open(task)
+		w.run(task, 3, true)
+		w.shut(task)
 		w.close()
 	}
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -84,6 +92,8 @@ func BenchmarkForkJoin(b *testing.B) {
 	defer w.close()
 	b.Run("empty", func(b *testing.B) {
 		task := w.newTask(func() {})
+		w.open(task)
+		defer w.shut(task)
 		for b.Loop() {
 			w.run(task, 1, true)
 		}
@@ -97,9 +107,11 @@ func BenchmarkForkJoin(b *testing.B) {
 				for in.Load() < 2 {
 				}
 			})
+			w.open(task)
 			start := time.Now()
 			w.run(task, 1, true)
 			best = min(best, time.Since(start))
+			w.shut(task)
 		}
 		b.ReportMetric(float64(best.Nanoseconds()), "ns/best")
 	})
