@@ -69,6 +69,9 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if o.doctor {
 		return p.doctor()
 	}
+	if o.bench {
+		return p.bench()
+	}
 	tensor.CheckNaN(o.checkNaN)
 	if o.profile {
 		return p.profiled()

@@ -516,6 +516,19 @@ func TestDoctor(t *testing.T) {
 		kernelsRunAs("Some CPU, 4 threads, interpreter (no NEON on this processor)"))
 }
 
+// Each row of the benchmark runs; here those that are small.
+func TestBench(t *testing.T) {
+	t.Setenv("LUA_INIT", "")
+	got := runProgram(t, "", "bench", "matmul 256", "4 bits, 1 x 4096 x 4096")
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Regexp(t, `(?m)^threads +1 .*GFLOP/s\nmatmul 256 +\d`, got.out)
+	require.Regexp(t, `(?m)^4 bits, 1 x 4096 x 4096 +\d`, got.out)
+	require.NotContains(t, got.out, "decode")
+	got = runProgram(t, "", "bench", "matmul 257")
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.stderr, `there is no row "matmul 257"`)
+}
+
 // A broken device fails the check: here a function of mx that it uses is another one.
 func TestDoctorFinds(t *testing.T) {
 	for broken, want := range map[string]string{

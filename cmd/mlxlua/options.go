@@ -14,6 +14,7 @@ import (
 const usage = `usage: mlxlua [options] [script [args]]
        mlxlua lm COMMAND [options]   runs language models: mlxlua lm --help
        mlxlua doctor [--device NAME]   say what works here, and check it
+       mlxlua bench [ROW...]   print what the machine reaches on one thread to all, in about a minute
        mlxlua new FILE     write a script to begin with
   -e STAT        execute string STAT
   -l NAME        require library NAME
@@ -60,6 +61,7 @@ type options struct {
 	limits      limits
 	strict      bool
 	doctor      bool
+	bench       bool   // args are the rows
 	newScript   string // the file that "new" writes
 	// ignoreEnvironment is -E: neither LUA_INIT nor the start-up file are run.
 	ignoreEnvironment bool
@@ -121,6 +123,9 @@ func (o *options) command(argv []string) (bool, error) {
 			}
 		}
 		o.doctor = true
+		return true, nil
+	case len(argv) > 0 && argv[0] == "bench":
+		o.bench, o.args, o.device = true, argv[1:], "cpu"
 		return true, nil
 	case len(argv) > 0 && argv[0] == "new":
 		if len(argv) != 2 || argv[1] == "" {
