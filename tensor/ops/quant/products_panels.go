@@ -118,7 +118,7 @@ func gatherPanels(r *tensor.Run, a productAttrs, picks [2]panels.Picks) error {
 	}
 	panel, acc := panels.Width(p.DType), kit.Accumulator(p.DType)
 	count := (p.Cols + panel - 1) / panel
-	each := min(max(unpackedStrips*p.Strip()/(p.Depth*count*panel*acc.Size()), 1), n)
+	each := min(max(max(unpackedStrips, r.Info().Threads)*p.Strip()/(p.Depth*count*panel*acc.Size()), 1), n)
 	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, count, p.Depth, panel}, DType: acc})
 	if err != nil {
 		return err

@@ -117,6 +117,6 @@ func (p *Product) inPlace(a left, b right) error {
 	}
 	dims := kit.Collapse(p.Batch, a.batch, b.batch)
 	params := kit.Params{}.Long(a.step, a.panel, b.step, b.panel).Uint(p.Rows, p.Cols, p.Depth, blocks, b.first, dims.N)
-	return inPlaceKernels.Launch(p.Run, v, "in_place", kit.Simds((p.Rows+7)/8, deep, 8), a.Arg(), b.Arg(), p.Out[0].Arg(),
+	return inPlaceKernels.Launch(p.Run, v, "in_place", p.tiles(deep), a.Arg(), b.Arg(), p.Out[0].Arg(),
 		params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }

@@ -105,7 +105,7 @@ func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) 
 	}
 	dims := kit.Collapse(p.Batch, sa, sb)
 	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, 0, dims.N)
-	return kernels.Launch(p.Run, p.variant(false, false), "product", kit.Simds((p.Rows+7)/8, deep, 8), a.Arg(), b.Arg(),
+	return kernels.Launch(p.Run, p.variant(false, false), "product", p.tiles(deep), a.Arg(), b.Arg(),
 		p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }
 
@@ -149,17 +149,29 @@ func CacheOf(r *tensor.Run) int {
 	return 1 << 20
 }
 
-// Strip is about how many bytes of panels are made at once where one matrix has many: they stay in the cache until they
-// have been multiplied with.
+// Strip is about how many bytes of panels are made at once for each thread where one matrix has many: they stay in the
+// cache until they have been multiplied with.
 func (p *Product) Strip() int { return CacheOf(p.Run) / 2 }
 
-// AtOnce is how many of a matrix's panels, of so many bytes each, are made at once: all of one that fits the cache, as
-// memory of a matrix's size often serves another one, while that of a strip is memory more; else a strip.
+// AtOnce is how many of a matrix's panels, of so many bytes each, are made at once: all of one that fits the caches, as
+// memory of a matrix's size often serves another one, while that of a strip is memory more; else a strip for each
+// thread, so that all have something to multiply.
 func (p *Product) AtOnce(panels, bytes int) int {
-	if panels*bytes <= CacheOf(p.Run) {
+	threads := max(p.Info().Threads, 1)
+	if panels*bytes <= threads*CacheOf(p.Run) {
 		return panels
 	}
-	return max(p.Strip()/bytes, 1)
+	return min(max(p.Strip()/bytes, 1)*threads, panels)
+}
+
+// tiles is a SIMD-group for each 8 rows in so many layers. Threadgroups are smaller where there would be few of them:
+// of four for each thread the last ones that run keep the others waiting for a short time only.
+func (p *Product) tiles(layers int) kit.Grid {
+	simds, each := (p.Rows+7)/8, 8
+	for each > 2 && (simds+each-1)/each*layers < 4*p.Info().Threads {
+		each /= 2
+	}
+	return kit.Simds(simds, layers, each)
 }
 
 // MultiplyBy multiplies packed rows by b, which it packs: one matrix a strip at a time.

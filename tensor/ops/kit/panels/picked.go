@@ -79,5 +79,5 @@ func (p *Product) MultiplyPicked(a, b Picked, start, count int) error {
 	if v.pickA || v.pickB {
 		args = append(args, a.Numbers.Arg(), b.Numbers.Arg())
 	}
-	return kernels.Launch(p.Run, v, "product", kit.Simds((p.Rows+7)/8, deep, 8), args...)
+	return kernels.Launch(p.Run, v, "product", p.tiles(deep), args...)
 }
