@@ -162,12 +162,13 @@ const lawText = `
 	uniseg, x/term < cmd
 	gonum < fft_test, linalg
 	x/text, regexp2 < text
-	x/sys < soft, format, fetch, cmd, pages
+	x/sys < soft, format, fetch, cmd, pages, features
 	unsafe < mapping, interp, jit, soft, apple, cuda, fake, instructions
 
 	mapping = metal/mapping.go, metal/mapping_*.go
 	fake    = metal/drivertest/fake.go
 	pages   = metal/jit/native/pages_windows_amd64.go
+	features = metal/jit/arm64/detect_linux.go, metal/jit/arm64/detect_darwin.go
 	instructions = luabind/lua51/instructions.go, luabind/lua51/instructions_test.go
 
 	# Walls that no later rule may breach: the leaves of ops stand side by side. multivariate stands on two of them, and

@@ -49,6 +49,8 @@ func levels(tb testing.TB) []jit.Level {
 		tb.Skip(err)
 	case best == jit.AVX2 || best == jit.NEON:
 		return []jit.Level{best}
+	case best > jit.NEON:
+		return []jit.Level{best, jit.NEON}
 	}
 	return []jit.Level{jit.AVX512, jit.AVX2}
 }

@@ -3,6 +3,7 @@ package jit
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/mlxlua/mlxlua/metal/jit/amd64"
@@ -14,21 +15,40 @@ import (
 // Level is an instruction set that kernels are compiled for. The zero Level is the best one that the processor has.
 type Level uint8
 
-// The levels, as Options.Level takes them: three of amd64, each of which has what those before it have, and arm64's.
+// The levels, as Options.Level takes them: those of amd64, each of which has what those before it have, and arm64's.
 const (
-	AVX2       = Level(amd64.AVX2)
-	AVX512     = Level(amd64.AVX512)
-	AVX512BF16 = Level(amd64.AVX512BF16)
-	NEON       = AVX512BF16 + 1
+	AVX2        = Level(amd64.AVX2)
+	AVX512      = Level(amd64.AVX512)
+	AVX512BF16  = Level(amd64.AVX512BF16)
+	NEON        = AVX512BF16 + Level(arm64.NEON)
+	NEONFP16    = AVX512BF16 + Level(arm64.FP16)
+	NEONFP16FML = AVX512BF16 + Level(arm64.FP16FML)
+	NEONBF16    = AVX512BF16 + Level(arm64.BF16)
+	NumLevels   = NEONBF16 + 1 // one more than the last
 )
 
 // String returns the level's name.
 func (l Level) String() string { return l.target().Name }
 
+// Name is what people ask for the level by: its letters and digits.
+func (l Level) Name() string {
+	return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToLower(l.String()))
+}
+
+// LevelNamed returns the level of a name.
+func LevelNamed(name string) (l Level, ok bool) {
+	for l = AVX2; l < NumLevels; l++ {
+		if l.Name() == name {
+			return l, true
+		}
+	}
+	return 0, false
+}
+
 // target is the processor of a level.
 func (l Level) target() *code.Target {
-	if l == NEON {
-		return arm64.Target
+	if l >= NEON {
+		return arm64.Target(arm64.Level(l - AVX512BF16))
 	}
 	return amd64.Target(amd64.Level(l))
 }
@@ -37,7 +57,7 @@ func (l Level) target() *code.Target {
 func (l Level) Lanes() int { return int(l.target().VecBytes) / 4 }
 
 // Has reports whether a processor of level l runs code for another level.
-func (l Level) Has(other Level) bool { return other == l || other < l && l != NEON }
+func (l Level) Has(other Level) bool { return other <= l && (other >= NEON) == (l >= NEON) }
 
 // Levels returns the levels that this processor has, the least first.
 func Levels() (all []Level) {
@@ -56,7 +76,7 @@ func detect() (Level, string) {
 	case "amd64":
 		return Level(amd64.Detect()), ": it lacks AVX2"
 	case "arm64":
-		return NEON, ""
+		return AVX512BF16 + Level(arm64.Detect()), ""
 	}
 	return 0, ""
 }

@@ -24,8 +24,8 @@ type Options struct {
 	Workers int
 	// Memory replaces the machine's memory as the device's; 0 means the smaller of the RAM and the process's limit.
 	Memory int64
-	// Executor is "interp" for the interpreter, "avx2", "avx512", "avx512bf16" or "neon" for machine code of that level;
-	// "" is what the environment variable MLXLUA_JIT says (0, avx2, avx512, avx512bf16 or neon), or the best there is.
+	// Executor is "interp" for the interpreter, or the name of a level of machine code (jit.Level.Name): "avx2" and so on;
+	// "" is what the environment variable MLXLUA_JIT says (0 for the interpreter, or a name), or the best there is.
 	// Where the processor lacks the level the interpreter runs kernels, for an unknown value the best there is does;
 	// Info.Name says so.
 	Executor string

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,23 +30,19 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 	if asked == "" {
 		asked = env
 	}
-	level := best
+	level, known := best, true
 	switch asked {
 	case "":
 	case "interp", "0":
 		return executor{name: "interpreter"}
-	case "avx2":
-		level = jit.AVX2
-	case "avx512":
-		level = jit.AVX512
-	case "avx512bf16":
-		level = jit.AVX512BF16
-	case "neon":
-		level = jit.NEON
 	default:
-		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0, avx2, avx512, avx512bf16 or neon)", asked)
+		level, known = jit.LevelNamed(asked)
+	}
+	if !known {
+		level = best
+		note = fmt.Sprintf(" (MLXLUA_JIT=%s means nothing: 0%s)", asked, levelNames())
 		if option != "" {
-			note = fmt.Sprintf(" (the executor %q means nothing: interp, avx2, avx512, avx512bf16 or neon)", asked)
+			note = fmt.Sprintf(" (the executor %q means nothing: interp%s)", asked, levelNames())
 		}
 	}
 	switch {
@@ -55,6 +52,15 @@ func chooseExecutor(option, env string, best jit.Level, why error) executor {
 		return executor{name: fmt.Sprintf("interpreter (no %s on this processor)", level)}
 	}
 	return executor{jit: true, opt: jit.Options{Level: level}, name: level.String() + " machine code" + note}
+}
+
+// levelNames lists the names of levels, at the end of a sentence.
+func levelNames() string {
+	var b strings.Builder
+	for l := jit.AVX2; l < jit.NumLevels; l++ {
+		b.WriteString(map[bool]string{false: ", ", true: " or "}[l == jit.NumLevels-1] + l.Name())
+	}
+	return b.String()
 }
 
 // lanes is how many lanes one instruction computes.

@@ -18,9 +18,12 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
+const levelsAskedFor = ", avx2, avx512, avx512bf16, neon, neonfp16, neonfp16fml or neonbf16"
+
 // TestTheNameSaysWhatRunsKernels: what was asked for and cannot be had is not passed over in silence.
 func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 	refused := errors.New("pages of machine code are refused: permission denied")
+	const bogus = "MLXLUA_JIT=bogus means nothing: 0" + levelsAskedFor
 	for _, c := range []struct {
 		option, env string
 		best        jit.Level
@@ -44,15 +47,20 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 		{"avx512", "", jit.AVX2, nil, 0, "interpreter (no AVX-512 on this processor)"},
 		{"", "", jit.NEON, nil, jit.NEON, "NEON machine code"},
 		{"", "neon", jit.NEON, nil, jit.NEON, "NEON machine code"},
+		{"", "", jit.NEONBF16, nil, jit.NEONBF16, "NEON BF16 machine code"},
+		{"", "neon", jit.NEONBF16, nil, jit.NEON, "NEON machine code"},
+		{"", "neonfp16", jit.NEONBF16, nil, jit.NEONFP16, "NEON FP16 machine code"},
+		{"", "neonbf16", jit.NEONFP16FML, nil, 0, "interpreter (no NEON BF16 on this processor)"},
 		{"", "avx2", jit.NEON, nil, 0, "interpreter (no AVX2 on this processor)"},
+		{"", "avx512bf16", jit.NEONBF16, nil, 0, "interpreter (no AVX-512 BF16 on this processor)"},
 		{"", "neon", jit.AVX512BF16, nil, 0, "interpreter (no NEON on this processor)"},
 		{"", "avx2", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied)"},
 		{"", "bogus", jit.AVX512, nil, jit.AVX512,
-			"AVX-512 machine code (MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon)"},
+			"AVX-512 machine code (" + bogus + ")"},
 		{"", "bogus", 0, refused, 0, "interpreter (pages of machine code are refused: permission denied) " +
-			"(MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon)"},
+			"(" + bogus + ")"},
 		{"bogus", "0", jit.AVX2, nil, jit.AVX2,
-			`AVX2 machine code (the executor "bogus" means nothing: interp, avx2, avx512, avx512bf16 or neon)`},
+			`AVX2 machine code (the executor "bogus" means nothing: interp` + levelsAskedFor + ")"},
 	} {
 		e := chooseExecutor(c.option, c.env, c.best, c.why)
 		require.Equal(t, c.name, e.name)
@@ -61,7 +69,7 @@ func TestTheNameSaysWhatRunsKernels(t *testing.T) {
 	t.Setenv("MLXLUA_JIT", "bogus")
 	d := New(Options{})
 	defer d.Close()
-	require.Contains(t, d.Info().Name, "MLXLUA_JIT=bogus means nothing: 0, avx2, avx512, avx512bf16 or neon")
+	require.Contains(t, d.Info().Name, bogus)
 	t.Setenv("MLXLUA_JIT", "0")
 	e := New(Options{})
 	defer e.Close()

@@ -231,6 +231,12 @@ func immediate(b []byte) (i inst, ok bool) {
 			return inst{op: movi2d, imm: bits8(bytes)}, true
 		}
 	}
+	if same(2) && (b[0] == 0 || b[1] == 0) {
+		if b[0] != 0 {
+			return inst{op: movi8h, imm: bits8(b[0])}, true
+		}
+		return inst{op: movi8h, imm: bits8(b[1]) | 1<<13}, true
+	}
 	if !same(4) {
 		return inst{}, false
 	}

@@ -124,6 +124,8 @@ func (s *sample) part(name string) string {
 		return fmt.Sprint(n)
 	case "lsl":
 		return fmt.Sprint(8 * s.upTo(4, 13))
+	case "lsl1":
+		return fmt.Sprint(8 * s.upTo(2, 13))
 	case "bytes":
 		n, text := s.r.IntN(256), ""
 		s.i.imm |= uint32(n>>5)<<16 | uint32(n&31)<<5
@@ -285,7 +287,7 @@ func assembled(t *testing.T, texts []string) string {
 	dir := t.TempDir()
 	source, object := filepath.Join(dir, "a.s"), filepath.Join(dir, "a.o")
 	require.NoError(t, os.WriteFile(source, []byte(strings.Join(texts, "\n")+"\n"), 0o644))
-	as := exec.Command("aarch64-linux-gnu-as", "-o", object, source)
+	as := exec.Command("aarch64-linux-gnu-as", "-march=armv8.6-a+fp16fml", "-o", object, source)
 	out, err := as.CombinedOutput()
 	require.NoError(t, err, string(out))
 	raw := filepath.Join(dir, "a.bin")

@@ -97,12 +97,13 @@ var three = map[code.Opcode]opcode{
 	code.VPMaxUD: uMaxS, code.VPAnd: andV, code.VPOr: orrV, code.VPXor: eorV, code.VPCmpEqD: cmEqS, code.VPCmpEqQ: cmEqD,
 	code.VPCmpGtD: cmGtS, code.VPCmpGtQ: cmGtD, code.VUnpckLPS: zip1S, code.VUnpckHPS: zip2S, code.VUnpckLPD: zip1D,
 	code.VUnpckHPD: zip2D, code.VPUnpckLDQ: zip1S, code.VPUnpckHDQ: zip2S, code.VPSllVD: uShlS, code.VPSllVQ: uShlD,
+	addPH: fAddH, subPH: fSubH, mulPH: fMulH, divPH: fDivH,
 }
 
 var two = map[code.Opcode]opcode{
 	code.VSqrtPS: fSqrtS, code.VSqrtPD: fSqrtD, code.VCvtDQ2PS: sCvtFS, code.VCvtUDQ2PS: uCvtFS, code.VCvtQQ2PD: sCvtFD,
 	code.VCvtUQQ2PD: uCvtFD, code.VCvtTPS2DQ: fCvtZSS, code.VCvtTPS2UDQ: fCvtZUS, code.VCvtTPD2QQ: fCvtZSD,
-	code.VCvtTPD2UQQ: fCvtZUD, code.VPAbsD: absS, code.VPAbsQ: absD, code.VPLZCntD: clzS,
+	code.VCvtTPD2UQQ: fCvtZUD, code.VPAbsD: absS, code.VPAbsQ: absD, code.VPLZCntD: clzS, sqrtPH: fSqrtH,
 }
 
 // float lowers arithmetic, comparisons and rounding of floats, and what has one operation of the processor.
@@ -144,6 +145,14 @@ func (l *lowerer) float() bool {
 	case code.VFMAdd231PS, code.VFMAdd231PD, code.VFNMAdd231PS, code.VFNMAdd231PD:
 		l.each3(map[code.Opcode]opcode{code.VFMAdd231PS: fMlaS, code.VFMAdd231PD: fMlaD, code.VFNMAdd231PS: fMlsS,
 			code.VFNMAdd231PD: fMlsD}[i.Op], i.A, i.B)
+	case mlaPH:
+		d, c, n, m := l.to(), l.of(i.C), l.half(i.A, 0), l.half(i.B, 0)
+		for h, op := range [...]opcode{fMlaL, fMlaL2} {
+			if d[h] != c[h] {
+				l.op1(movV, d[h], c[h])
+			}
+			l.op2(op, d[h], n, m)
+		}
 	case code.VFMAdd213PS, code.VFMAdd213PD, code.VFMSub213PD:
 		d, n, m := l.to(), l.of(i.A), l.last(i.B)
 		mla := map[bool]opcode{true: fMlaS, false: fMlaD}[i.Op == code.VFMAdd213PS]
@@ -270,6 +279,9 @@ func (l *lowerer) convert() bool {
 			break
 		}
 		l.narrow(l.of(i.A), [3]opcode{none, fCvtNS, fCvtN2S})
+		l.clearUpper(i.Dst)
+	case code.VCvtNEPS2BF16:
+		l.narrow(l.of(i.A), [3]opcode{none, bfCvtNS, bfCvtN2S})
 		l.clearUpper(i.Dst)
 	default:
 		return false
@@ -491,6 +503,23 @@ func (l *lowerer) widths() bool {
 		l.widen([3]opcode{sXtlS, sXtl2S})
 	case code.VPMovZXDQ:
 		l.widen([3]opcode{uXtlS, uXtl2S})
+	case code.VPMovDW, code.VPMovDB:
+		d, a := l.newVec(), l.of(i.A)
+		l.op2(uzp1H, d, a[0], a[1])
+		size := int32(16)
+		if i.Op == code.VPMovDB {
+			size = 8
+			l.op1(xtnH, d, d)
+		}
+		switch {
+		case !i.Mem.Valid():
+			l.op1(movV, l.to()[0], d)
+			l.clearUpper(i.Dst)
+		case size == 8:
+			l.loadStore(strD, d, i.Mem, 0, size)
+		default:
+			l.loadStore(strQ, d, i.Mem, 0, size)
+		}
 	case code.VPackSSDW, code.VPackUSDW:
 		ops := [2]opcode{sQXtnS, sQXtn2S}
 		if i.Op == code.VPackUSDW {

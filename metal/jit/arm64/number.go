@@ -35,6 +35,7 @@ type numberer struct {
 	known   []entry  // in the order of their places
 	places  map[key]int32
 	written []int32 // by virtual register: how often so far
+	made    []int32 // by virtual register: one more than the instruction that wrote it last
 	jumps   []int32 // by label: where the first jump to it leaves, -1 if there was none
 	hot     int     // instructions so far that are not cold
 	entered []int32 // where control leaves for the cold code around
@@ -45,7 +46,7 @@ func (p *program) number() {
 	n := &numberer{p: p, places: map[key]int32{}}
 	total := p.f.NumRegs(code.GPR) + p.vecs
 	p.defs, n.same = append(p.defs[:0], make([]uint8, total)...), make([]code.R, total)
-	n.written = make([]int32, total)
+	n.written, n.made = make([]int32, total), make([]int32, total)
 	n.jumps = make([]int32, p.f.NumLabels()+1)
 	for k := range n.jumps {
 		n.jumps[k] = -1
@@ -62,6 +63,7 @@ func (p *program) number() {
 		p.insts[k].visit(func(r *code.R, _, def bool) {
 			if def && r.Virtual() {
 				n.written[p.index(*r)]++
+				n.made[p.index(*r)] = int32(k) + 1
 			}
 		})
 	}
@@ -106,6 +108,7 @@ func (n *numberer) inst(k int) {
 			*r = n.same[n.p.index(*r)]
 		}
 	})
+	n.combine(i)
 	switch i.op {
 	case coldBegin:
 		n.entered = append(n.entered, -1)

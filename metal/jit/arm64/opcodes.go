@@ -67,6 +67,18 @@ const (
 	fAddOne
 	fSubOne
 
+	// Halves: H has 16 bits. The products of fMlaL are of those in the lower half of both, the products of fMlaL2 of those
+	// in the upper one.
+	fAddH
+	fSubH
+	fMulH
+	fDivH
+	fSqrtH
+	fMlaL
+	fMlaL2
+	bfCvtNS
+	bfCvtN2S
+
 	// Lanes of integers.
 	addB
 	addS
@@ -128,6 +140,9 @@ const (
 	uXtlS
 	uXtl2H
 	uXtl2S
+	shllH
+	shll2H
+	xtnH
 	xtnD
 	xtn2D
 	sQXtnS
@@ -141,6 +156,7 @@ const (
 	zip2S
 	zip2D
 	uzp1S
+	uzp1H
 	uzp2H
 	uzp2S
 	extV
@@ -167,6 +183,7 @@ const (
 	fMovFromGX
 	movi4s
 	mvni4s
+	movi8h
 	movi16b
 	movi2d
 	fMovI4s
@@ -320,6 +337,17 @@ var specs = [numOpcodes]spec{
 	fAddOne: {"fadd s{d}, s{n}, s{m}", 0x1E202800, 0},
 	fSubOne: {"fsub s{d}, s{n}, s{m}", 0x1E203800, 0},
 
+	// Halves.
+	fAddH:    {"fadd v{d}.8h, v{n}.8h, v{m}.8h", 0x4E401400, 0},
+	fSubH:    {"fsub v{d}.8h, v{n}.8h, v{m}.8h", 0x4EC01400, 0},
+	fMulH:    {"fmul v{d}.8h, v{n}.8h, v{m}.8h", 0x6E401C00, 0},
+	fDivH:    {"fdiv v{d}.8h, v{n}.8h, v{m}.8h", 0x6E403C00, 0},
+	fSqrtH:   {"fsqrt v{d}.8h, v{n}.8h", 0x6EF9F800, 0},
+	fMlaL:    {"fmlal v{d}.4s, v{n}.4h, v{m}.4h", 0x4E20EC00, tied},
+	fMlaL2:   {"fmlal2 v{d}.4s, v{n}.4h, v{m}.4h", 0x6E20CC00, tied},
+	bfCvtNS:  {"bfcvtn v{d}.4h, v{n}.4s", 0x0EA16800, 0},
+	bfCvtN2S: {"bfcvtn2 v{d}.8h, v{n}.4s", 0x4EA16800, tied},
+
 	// Lanes of integers.
 	addB:    {"add v{d}.16b, v{n}.16b, v{m}.16b", 0x4E208400, 0},
 	addS:    {"add v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA08400, 0},
@@ -381,6 +409,9 @@ var specs = [numOpcodes]spec{
 	uXtlS:    {"uxtl v{d}.2d, v{n}.2s", 0x2F20A400, 0},
 	uXtl2H:   {"uxtl2 v{d}.4s, v{n}.8h", 0x6F10A400, 0},
 	uXtl2S:   {"uxtl2 v{d}.2d, v{n}.4s", 0x6F20A400, 0},
+	shllH:    {"shll v{d}.4s, v{n}.4h, #16", 0x2E613800, 0},
+	shll2H:   {"shll2 v{d}.4s, v{n}.8h, #16", 0x6E613800, 0},
+	xtnH:     {"xtn v{d}.8b, v{n}.8h", 0x0E212800, 0},
 	xtnD:     {"xtn v{d}.2s, v{n}.2d", 0x0EA12800, 0},
 	xtn2D:    {"xtn2 v{d}.4s, v{n}.2d", 0x4EA12800, tied},
 	sQXtnS:   {"sqxtn v{d}.4h, v{n}.4s", 0x0E614800, 0},
@@ -394,6 +425,7 @@ var specs = [numOpcodes]spec{
 	zip2S: {"zip2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E807800, 0},
 	zip2D: {"zip2 v{d}.2d, v{n}.2d, v{m}.2d", 0x4EC07800, 0},
 	uzp1S: {"uzp1 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E801800, 0},
+	uzp1H: {"uzp1 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E401800, 0},
 	uzp2H: {"uzp2 v{d}.8h, v{n}.8h, v{m}.8h", 0x4E405800, 0},
 	uzp2S: {"uzp2 v{d}.4s, v{n}.4s, v{m}.4s", 0x4E805800, 0},
 	extV:  {"ext v{d}.16b, v{n}.16b, v{m}.16b, #{ext}", 0x6E000000, 0},
@@ -420,6 +452,7 @@ var specs = [numOpcodes]spec{
 	fMovFromGX: {"fmov d{d}, x{n}", 0x9E670000, 0},
 	movi4s:     {"movi v{d}.4s, #{byte}, lsl #{lsl}", 0x4F000400, made},
 	mvni4s:     {"mvni v{d}.4s, #{byte}, lsl #{lsl}", 0x6F000400, made},
+	movi8h:     {"movi v{d}.8h, #{byte}, lsl #{lsl1}", 0x4F008400, made},
 	movi16b:    {"movi v{d}.16b, #{byte}", 0x4F00E400, made},
 	movi2d:     {"movi v{d}.2d, #{bytes}", 0x6F00E400, made},
 	fMovI4s:    {"fmov v{d}.4s, #{float}", 0x4F00F400, made},

@@ -112,7 +112,7 @@ func (s elements) fromRaw(t kir.Type, r code.R) code.R {
 
 // words packs the low halves of 32-bit lanes into the lower half of a register.
 func (s elements) words(r code.R) code.R {
-	if s.v.avx512() {
+	if s.v.extras() {
 		d := s.v.reg(code.Vec)
 		s.v.emit(code.Inst{Op: code.VPMovDW, W: s.v.e.w, Dst: d, A: r})
 		return d
@@ -144,9 +144,9 @@ func (s elements) storePart(t kir.Type, u unit, m code.Mem, mask code.R) {
 	}
 	r := s.toRaw(t, u.r[0])
 	switch {
-	case s.v.avx512() && t.Size() == 2:
+	case s.v.extras() && t.Size() == 2:
 		s.v.emit(code.Inst{Op: code.VPMovDW, W: s.v.e.w, Mem: m, A: r, KM: mask})
-	case s.v.avx512():
+	case s.v.extras():
 		s.v.emit(code.Inst{Op: code.VPMovDB, W: s.v.e.w, Mem: m, A: r, KM: mask})
 	case t.Size() == 2:
 		s.v.emit(code.Inst{Op: code.VMovDQU, W: 16, Mem: m, A: s.words(r)})

@@ -197,6 +197,9 @@ func (x floats) roundF16(r code.R) code.R {
 // roundBF16 rounds to the nearest BF16, ties to even: numbers, and NaNs whose low 16 bits are zero.
 func (x floats) roundBF16(r code.R) code.R {
 	const half, low = 0x7fff, 1 << 16
+	if x.v.e.target.RoundsBF16 {
+		return x.toBF16(r)
+	}
 	if x.v.avx512() {
 		k := x.v.reg(code.Mask)
 		x.v.emit(code.Inst{Op: code.VPTestMD, W: x.v.w, Dst: k, A: r, Mem: x.v.constMem(low, false)})
@@ -211,6 +214,9 @@ func (x floats) roundBF16(r code.R) code.R {
 
 // toBF16 rounds any F32 to BF16.
 func (x floats) toBF16(r code.R) code.R {
+	if x.v.e.target.RoundsBF16 {
+		return x.v.shift(code.VPSllD, x.v.op1(code.VPMovZXWD, x.v.op1(code.VCvtNEPS2BF16, r)), 16)
+	}
 	d := x.roundBF16(r)
 	const top, quiet = 0xffff0000, 0x400000
 	if x.v.avx512() {

@@ -17,7 +17,9 @@ func targets(t *testing.T) (l []*code.Target) {
 		l = append(l, amd64.Target(level))
 	}
 	if runtime.GOARCH == "arm64" {
-		l = append(l, arm64.Target)
+		for level := arm64.NEON; level <= arm64.Detect(); level++ {
+			l = append(l, arm64.Target(level))
+		}
 	}
 	if len(l) == 0 {
 		t.Skip("no machine code for this processor")

@@ -347,7 +347,7 @@ func (x vector) lowHalves(r [2]code.R) code.R {
 
 // lowWords packs 16-bit integers into the lower half of a register.
 func (x vector) lowWords(from kir.Type, v code.R) code.R {
-	if x.avx512() {
+	if x.extras() {
 		return x.op1(code.VPMovDW, v)
 	}
 	pack := code.VPackUSDW

@@ -166,11 +166,12 @@ const (
 	VCvtTPD2UQQ
 	VCvtPH2PS
 	VCvtPS2PH
+	VCvtNEPS2BF16
 )
 
 // Operations on integer lanes.
 const (
-	VPAddB Opcode = iota + VCvtPS2PH + 1
+	VPAddB Opcode = iota + VCvtNEPS2BF16 + 1
 	VPAddD
 	VPAddQ
 	VPSubD

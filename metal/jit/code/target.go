@@ -11,6 +11,8 @@ type Target struct {
 	// all bits of a lane set or clear.
 	VecBytes uint8
 	PairDots bool // VDPBF16PS is there
+	// RoundsBF16: VCvtNEPS2BF16 is there and keeps denormal numbers, as amd64's does not.
+	RoundsBF16 bool
 	// FromMemory: instructions take a source from memory in the time that they need anyway.
 	FromMemory bool
 	X87        bool // the x87 is there, which computes remainders
@@ -19,8 +21,8 @@ type Target struct {
 	// SignBlends: a VBlendVPS or VBlendVPD looks at the sign of a lane of the mask only; else its other bits are like it.
 	SignBlends bool
 	// Extras: those operations that amd64 has with vectors of 64 bytes are there with 32 that need no mask and are named
-	// VRange, VPLZCnt, VPopCnt, VPBroadcastG, VPSraQ and VPAbsQ, or convert to or from unsigned and 64-bit integers.
-	// Conversions to integers saturate, and make 0 of NaNs.
+	// VRange, VPLZCnt, VPopCnt, VPBroadcastG, VPSraQ, VPAbsQ, VPMovDW and VPMovDB, or convert to or from unsigned and
+	// 64-bit integers. Conversions to integers saturate, and make 0 of NaNs.
 	Extras bool
 	// Group is how many lanes run together where nothing asks for a SIMD-group: as many as fit a register of class Vec, or
 	// more if the registers hold what most kernels compute of so many. Straight is how many instructions a kernel without

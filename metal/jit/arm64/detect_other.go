@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package arm64
+
+func detect() features { return features{} }
