@@ -49,7 +49,9 @@ const lawText = `
 	interp      = metal/interp
 	jit         = metal/jit, metal/jit/...
 	soft        = metal/soft
-	apple       = metal/apple, metal/apple/...
+	objc        = metal/apple/objc
+	apple       = metal/apple
+	applefake   = metal/apple/fake
 	ptx         = metal/ptx
 	machine     = metal/ptx/machine
 	cuda        = metal/cuda, metal/cuda/...
@@ -92,7 +94,9 @@ const lawText = `
 	metal, kir, msl < front
 	prelude < msl, kernelgen
 	metal, kir, launch, front, interp, jit < soft
-	metal, msl, prelude, front < apple
+	metal, msl, prelude, front, objc < apple
+	metal, kir, launch, front, interp, jit, objc, apple, goroutine < applefake
+	objc, apple, applefake < testdevice
 	metal, kir, launch, front, ptx < cuda
 	metal < drivertest
 	metal, soft, apple, cuda < drivers
@@ -151,19 +155,20 @@ const lawText = `
 	kerneltest < kir_test, opt_test, interp_test, jit_test, ptx_test, msl_test, soft_test
 	msl, interp, launch, machine < ptx_test
 	machine < cuda_test
+	applefake, front, drivertest < apple_test
 	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test
 	msl, metal < kernelgen_test
 	hubtest < fetch_test, cmd_test
 
 	# Who may use what of others.
-	purego < apple, cuda
+	purego < objc, cuda
 	gopher-lua < lua51, reach, luabind, cmd
 	uniseg, x/term < cmd
 	gonum < fft_test, linalg
 	x/text, regexp2 < text
 	x/sys < soft, format, fetch, cmd, pages, features
-	unsafe < mapping, interp, jit, soft, apple, cuda, fake, instructions
+	unsafe < mapping, interp, jit, soft, objc, apple, applefake, cuda, fake, instructions
 
 	mapping = metal/mapping.go, metal/mapping_*.go
 	fake    = metal/drivertest/fake.go

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +31,8 @@ type functionConstant struct {
 // of functions. What is not there is an error of the kernels that reach it, and of no others.
 type linkage struct {
 	c         *compiler
-	vars      []*entity // the function constants of the text, in order
+	vars      []*entity       // the function constants of the text, in order
+	values    []ConstantValue // what they were given
 	constants map[*entity]*functionConstant
 	special   bool // a function constant had a part in what is evaluated: see watch
 	active    bool // a kernel is being made
@@ -39,6 +41,24 @@ type linkage struct {
 
 // maxConstantIndex is the greatest index of a function constant.
 const maxConstantIndex = 65535
+
+// ConstantValue is what a function constant of a text was given.
+type ConstantValue struct {
+	Index int
+	Type  string // "float", "uint4"
+	Value []byte // as in memory, little-endian
+}
+
+// bytesOf is a value as bytes.
+func bytesOf(t *ctype, comps []operand) (b []byte) {
+	e, _ := t.shape()
+	for _, o := range comps {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], o.bits)
+		b = append(b, word[:e.size]...)
+	}
+	return append(b, make([]byte, max(0, t.size-len(b)))...)
+}
 
 // constantAttr returns the attribute that makes a variable a function constant.
 func (d *VarDecl) constantAttr() (*Attr, bool) {
@@ -82,10 +102,12 @@ func (l *linkage) find() {
 			}
 			fc.given = g
 			t := c.resolverIn(ent.env).typeOf(ent.vdecl.Type)
-			if _, why := constantBits(t.T, g.Values); why != "" && t.T.kind != tBad {
+			comps, why := constantBits(t.T, g.Values)
+			if why != "" && t.T.kind != tBad {
 				c.errorf(WrongFunctionConstant, ent.at, "the function constant '%s' (index %d) of type %s is given %s", fc.name,
 					fc.index, t.T, why)
 			}
+			l.values = append(l.values, ConstantValue{fc.index, t.T.String(), bytesOf(t.T, comps)})
 		}
 		if !found {
 			c.errorf(WrongFunctionConstant, 0, "a value is given for %s, which is no function constant of the text: %s", g,

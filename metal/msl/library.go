@@ -25,6 +25,8 @@ type Library struct {
 	names   []string
 	made    []madeKernel
 	left    int // kernels that are not made
+
+	constants []ConstantValue
 }
 
 // kernelEntry is a kernel that a text asks for.
@@ -132,7 +134,7 @@ func (l *Library) read(eager int) (err error) {
 	}
 	l.c, l.entries = c, c.findEntries()
 	if l.made == nil {
-		l.files = f.Files()
+		l.files, l.constants = f.Files(), c.link.values
 		l.made, l.left = make([]madeKernel, len(l.entries)), len(l.entries)
 		for _, en := range l.entries {
 			l.names = append(l.names, en.name)
@@ -213,6 +215,9 @@ func (c *compiler) findEntries() []kernelEntry {
 
 // Names lists the kernels.
 func (l *Library) Names() []string { return l.names }
+
+// Constants are the function constants that were given a value, by Options.FunctionConstants.
+func (l *Library) Constants() []ConstantValue { return l.constants }
 
 // Files are the names that the places in kernels refer to: see kir.Module.
 func (l *Library) Files() []string { return l.files }

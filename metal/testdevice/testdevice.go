@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/mlxlua/mlxlua/metal"
+	"github.com/mlxlua/mlxlua/metal/apple"
+	"github.com/mlxlua/mlxlua/metal/apple/fake"
 	"github.com/mlxlua/mlxlua/metal/drivers"
 	"github.com/mlxlua/mlxlua/metal/drivertest"
 	"github.com/mlxlua/mlxlua/metal/soft"
 )
 
 // Env is the environment variable that names the device of the tests: a name for drivers.Open, which is "cpu" without
-// it, or "discrete" for drivertest.Discrete.
+// it, "discrete" for drivertest.Discrete, or "apple" for the driver of Apple's GPUs on a Metal that runs on the CPU.
 const Env = "MLXLUA_TEST_DEVICE"
 
 // Name is the device of the tests.
@@ -32,10 +34,16 @@ func Open() ([]*metal.Device, error) {
 		return []*metal.Device{cpu}, err
 	}
 	var dev *metal.Device
-	if Name() == "discrete" {
+	switch Name() {
+	case "discrete":
 		opened = NewDiscrete(0)
 		dev, err = metal.NewDevice(opened, metal.DeviceOptions{})
-	} else {
+	case "apple":
+		var d *apple.Driver
+		if d, err = apple.New(fake.New(fake.M1)); err == nil {
+			dev, err = metal.NewDevice(d, metal.DeviceOptions{})
+		}
+	default:
 		dev, err = drivers.Open(drivers.Options{Name: Name()})
 	}
 	return []*metal.Device{dev, cpu}, err
