@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 var attackTime = flag.Duration("attacks", 2*time.Second, "how long TestRandomAttacks makes random attacks")
@@ -105,6 +106,7 @@ func randomAttack(seed uint64) string {
 // TestRandomAttacks: random scripts out of dangerous pieces end soon in an error that the host sees, whatever they come
 // to, and the host goes on.
 func TestRandomAttacks(t *testing.T) {
+	serial.Because(t, "it measures the process's memory and each attack's time")
 	host := open(t, mlxlua.Options{})
 	count, errors, slowest, slow := 0, 0, time.Duration(0), uint64(0)
 	for begun := time.Now(); time.Since(begun) < *attackTime; count++ {

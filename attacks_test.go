@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // attack is a script that wants more than its sandbox has, and what it gets: a limit, or an error with a text.
@@ -207,6 +208,7 @@ var attacks = []attack{
 
 // TestAttacks: each attack ends in an error that the host sees, soon, and the host goes on.
 func TestAttacks(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	require.GreaterOrEqual(t, len(attacks), 60)
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -236,6 +238,7 @@ func TestAttacks(t *testing.T) {
 
 // TestLargeTextsAreNoAttacks: a text of data, and one of many functions, are compiled in a sandbox.
 func TestLargeTextsAreNoAttacks(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	out, err := s.Run(t.Context(), "large", `local t = {} for i = 1, 15000 do t[i] = "'name" .. i .. "'" end
 		local data = loadstring("return {" .. table.concat(t, ",") .. "}")()
@@ -247,6 +250,7 @@ func TestLargeTextsAreNoAttacks(t *testing.T) {
 
 // TestInstructionLimit: each call has as many instructions.
 func TestInstructionLimit(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{InstructionLimit: 10000})
 	for range 3 {
 		_, err := s.Run(context.Background(), "short", `for i = 1, 1000 do end`)
@@ -260,6 +264,7 @@ func TestInstructionLimit(t *testing.T) {
 
 // TestGarbageIsNoMemory: what a script drops does not count, however much it makes.
 func TestGarbageIsNoMemory(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true, MemoryLimit: 16 << 20})
 	out, err := s.Run(context.Background(), "garbage", `
 		local keep = {}
@@ -276,6 +281,7 @@ func TestGarbageIsNoMemory(t *testing.T) {
 
 // TestParsingEndsWithTheContext: so does the parser, within a text that takes seconds.
 func TestParsingEndsWithTheContext(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	s := open(t, mlxlua.Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -43,6 +43,7 @@ func uses(t *testing.T, s *mlxlua.State) map[string]func(ctx context.Context) er
 // TestBusy: while a call is under way, whatever another goroutine asks of the state is an error at once, and what the
 // call's own Go functions ask is none. Afterwards any goroutine may use it.
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	for name, opt := range map[string]mlxlua.Options{"program": {}, "sandbox": {Sandbox: true}} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, opt)
@@ -93,6 +94,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 // TestBusyIsHandedOn: a Go function that a script calls may hand the state on by its context, to one goroutine at a
 // time, and the script goes on when all have given it back.
 func TestBusyIsHandedOn(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	var others sync.WaitGroup
 	var kept context.Context
@@ -141,6 +143,7 @@ func TestBusyIsHandedOn(t *testing.T) {
 // TestBusyGoroutines: of goroutines that use one state at once each use either is whole or fails with ErrBusy: nothing
 // is lost, and nothing races.
 func TestBusyGoroutines(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	all := uses(t, s)
 	require.NoError(t, s.Set("n", 0))

@@ -19,6 +19,7 @@ import (
 // TestDocumentedTypes: what go doc shows of the types that are defined elsewhere are all their fields, and methods that
 // they have.
 func TestDocumentedTypes(t *testing.T) {
+	t.Parallel()
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, "mlxlua.go", nil, parser.ParseComments)
 	require.NoError(t, err)

@@ -55,6 +55,7 @@ func (l *layer) String() string { return fmt.Sprintf("layer %s of %d", l.Name, l
 // TestAnyFunction: Go functions of any type are functions in Lua: arguments become the types of the parameters, a
 // context is the call's, results become values, and a last error the script's.
 func TestAnyFunction(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	ctx := context.WithValue(t.Context(), asked{}, "of the call")
 	type point struct{ X, Y float32 }
@@ -157,6 +158,7 @@ func TestAnyFunction(t *testing.T) {
 // TestMethods: a struct's methods are callable on its table. They act on the struct of Go with what the script has set,
 // and the table has its fields afterwards; Go gets the struct back.
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	l := &layer{Name: "first", Sizes: []int{1}, Scale: 0.5}
 	require.NoError(t, s.Set("l", l))
@@ -198,6 +200,7 @@ func TestMethods(t *testing.T) {
 
 // TestFromSliceWithoutAShape: elements without a shape lie in one dimension.
 func TestFromSliceWithoutAShape(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, []int{3}, []int(mlxlua.FromSlice([]float32{1, 2, 3}).Shape()))
 	require.Equal(t, []int{1}, []int(mlxlua.FromSlice([]int32{5}).Shape()))
 	require.Equal(t, []int{0}, []int(mlxlua.FromSlice[float32](nil).Shape()))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // graphAttacks are scripts of a few lines whose graphs grow without end while no line of a script runs.
@@ -46,6 +47,7 @@ var graphAttacks = map[string]string{
 
 // TestGraphsEndWithTheCall: what builds graphs without a line of a script in between looks at the time of the call.
 func TestGraphsEndWithTheCall(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	for name, source := range graphAttacks {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, mlxlua.Options{Sandbox: true, MemoryLimit: 1 << 40, TimeLimit: 200 * time.Millisecond})
@@ -65,6 +67,7 @@ func TestGraphsEndWithTheCall(t *testing.T) {
 
 // TestGraphsCountAsTheyGrow: so do they look at the memory that they take.
 func TestGraphsCountAsTheyGrow(t *testing.T) {
+	t.Parallel()
 	for name, source := range graphAttacks {
 		t.Run(name, func(t *testing.T) {
 			if name == "many operands" { // which are garbage at once
@@ -83,6 +86,7 @@ func TestGraphsCountAsTheyGrow(t *testing.T) {
 
 // TestContextsEndGraphs: without any limit a context ends the building of graphs, of the innermost call that has one.
 func TestContextsEndGraphs(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	s := open(t, mlxlua.Options{})
 	inner := false
 	require.NoError(t, s.Set("try", mlxlua.Func(func(ctx context.Context, args []any) ([]any, error) {

@@ -11,6 +11,7 @@ import (
 // TestKernelsKeepSharedArrays: what a host gives to several users' states no user's kernel changes, whatever its text
 // does with the pointer; where it is a mutable input the kernel has a copy.
 func TestKernelsKeepSharedArrays(t *testing.T) {
+	t.Parallel()
 	shared := mlxlua.FromSlice(make([]float32, 1024), 1024)
 	const call = `local cfg = {name = "k", input_names = {"x"}, output_names = {"out"}, source = source, header = header,
 		mutable_inputs = mutable}

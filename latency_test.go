@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlxlua/mlxlua"
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // stop is a script that takes long, and what it needs made before.
@@ -89,6 +90,7 @@ var allStops = flag.Bool("stops", false, "TestContextStopsEverything tries all o
 // TestContextStopsEverything: whatever a script is at, a cancelled context ends it within 100 ms on an idle machine;
 // the test bears a busy one. go test -v prints the times.
 func TestContextStopsEverything(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	const bound = 300 * time.Millisecond
 	some := []string{"a pattern", "gsub", "upper", "unpack", "tostring of a number's text", "loadstring",
 		"mx.array of nested tables", "tolist", "a gradient", "a kernel", "svd", "a result"}

@@ -99,6 +99,7 @@ return true`
 // TestScriptsCannotSpoilLibraries: a script that puts endless or failing functions into the place of all that it can
 // come to is ended by its limits, whatever it then uses of mx and lm, and so is what the host does with it.
 func TestScriptsCannotSpoilLibraries(t *testing.T) {
+	t.Parallel()
 	for _, opt := range []mlxlua.Options{{Sandbox: true}, {}} {
 		for _, bad := range []string{"loops", "fails"} {
 			for _, loaded := range []bool{false, true} {
@@ -149,6 +150,7 @@ func TestScriptsCannotSpoilLibraries(t *testing.T) {
 
 // TestSpoiledGlobals: what a script sets Lua's functions to says nothing of what the library does.
 func TestSpoiledGlobals(t *testing.T) {
+	t.Parallel()
 	const use = `
 		local l = mx.nn.Sequential(mx.nn.Linear(2, 3), mx.nn.ReLU())
 		local opt = mx.optimizers.Adam(0.1)
@@ -184,6 +186,7 @@ func TestSpoiledGlobals(t *testing.T) {
 
 // TestLibrariesStayAsTheyAre: in a sandbox a script cannot change what belongs to the library, and may go on from it.
 func TestLibrariesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	for _, change := range []string{
 		`getmetatable(nn.Linear(2, 3)).forward = 1`, `nn.Linear.forward = 1`, `rawset(nn.Linear, "forward", 1)`,
@@ -220,6 +223,7 @@ func TestLibrariesStayAsTheyAre(t *testing.T) {
 
 // TestLoadingCounts: a module that a script first uses is loaded under its limits, and whole the next time.
 func TestLoadingCounts(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true, InstructionLimit: 1000})
 	_, err := s.Run(t.Context(), "short", `return nn.Linear`)
 	require.ErrorIs(t, err, mlxlua.ErrLimit)

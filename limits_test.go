@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // endless is a kernel that never ends, and what calls it.
@@ -23,6 +24,7 @@ const endless = `local k = mx.fast.metal_kernel{name = "spin", input_names = {"x
 
 // TestArrayLimits: what arrays take of the device's memory, and graphs of the host's, is bounded for each state.
 func TestArrayLimits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, source, want string }{
 		{"kept arrays", `local t = {} while true do t[#t+1] = mx.eval(mx.ones({1e6})) or 1 t[#t] = mx.ones({1e6}) + #t
 			mx.eval(t) end`, "the script's arrays take"},
@@ -51,6 +53,7 @@ func TestArrayLimits(t *testing.T) {
 // TestArrayGarbageIsNoMemory: arrays that a script drops do not count, however many it makes, and graphs that have run
 // neither; nor do others' arrays.
 func TestArrayGarbageIsNoMemory(t *testing.T) {
+	t.Parallel()
 	other := open(t, mlxlua.Options{})
 	_, err := other.Run(t.Context(), "other", `kept = mx.ones({1e7}) + 1 mx.eval(kept)`)
 	require.NoError(t, err)
@@ -67,6 +70,7 @@ func TestArrayGarbageIsNoMemory(t *testing.T) {
 
 // TestArrayLimitIsCaught: a script that asks for too much may go on with less.
 func TestArrayLimitIsCaught(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{ArrayLimit: 16 << 20})
 	out, err := s.Run(t.Context(), "careful", `
 		local ok, err = pcall(function() mx.eval(mx.ones({1e8}) + 1) end)
@@ -78,6 +82,7 @@ func TestArrayLimitIsCaught(t *testing.T) {
 // TestKernelLimits: kernels end with the limit of their time, or with the call's, also those that are handed over and
 // never looked at; then the device is free for others.
 func TestKernelLimits(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	for _, c := range []struct {
 		name, source string
 		opt          mlxlua.Options
@@ -117,6 +122,7 @@ func TestKernelLimits(t *testing.T) {
 // TestDecompositionsAreLeft: a decomposition of seconds is left by whoever gives up, and the device is free for others
 // at once.
 func TestDecompositionsAreLeft(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	s, other := open(t, mlxlua.Options{}), open(t, mlxlua.Options{})
 	_, err := s.Run(t.Context(), "before", `x = mx.random.normal({300, 300}) mx.eval(x)`)
 	require.NoError(t, err)
@@ -140,6 +146,7 @@ func TestDecompositionsAreLeft(t *testing.T) {
 
 // TestAllowedFiles: scripts in a sandbox use the files and folders that they may, and no link leads out of these.
 func TestAllowedFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	secret, data, results := filepath.Join(dir, "secret"), filepath.Join(dir, "data"), filepath.Join(dir, "results")
 	for _, d := range []string{secret, data, results} {
@@ -220,6 +227,7 @@ func TestAllowedFiles(t *testing.T) {
 // TestLongFilesAreRead: what the texts of a CSV file take counts as memory while it is read, and the time of the
 // call ends that.
 func TestLongFilesAreRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "long.csv")
 	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("1,2,3\n"), 1e6), 0o600))
@@ -239,6 +247,7 @@ func TestLongFilesAreRead(t *testing.T) {
 
 // TestDrawingsEndWithTheCall: however many bars or labels a drawing has.
 func TestDrawingsEndWithTheCall(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	dir := t.TempDir()
 	for _, source := range []string{
 		`mx.plot.hist({1, 2}, 2^20, {file = ... .. "/bars.png"})`,
@@ -258,6 +267,7 @@ func TestDrawingsEndWithTheCall(t *testing.T) {
 // TestWriteLimit: the files that a state writes have so many bytes together; one that is too long is not there, and one
 // that is replaced counts no more.
 func TestWriteLimit(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, mlxlua.Options{Sandbox: true, WriteFiles: []string{dir}, WriteLimit: 64 << 10})
 	require.NoError(t, s.Set("dir", dir))
@@ -306,6 +316,7 @@ func TestWriteLimit(t *testing.T) {
 // TestWarningsHaveTheirWriter: a state warns of conditions that are arrays where the host says, also in texts that were
 // compiled for many states, once for each line and a hundred times at most.
 func TestWarningsHaveTheirWriter(t *testing.T) {
+	t.Parallel()
 	const text = "local x = mx.array({1, 2})\nif mx.any(x) then return 1 end"
 	script, err := mlxlua.LoadScript(t.Context(), mlxlua.ScriptOptions{Name: "shared.lua",
 		Files: fstest.MapFS{"shared.lua": {Data: []byte(text)}}})
@@ -372,6 +383,7 @@ func TestModulesAreNoFiles(t *testing.T) {
 
 // TestSharedIsRefused: what a script in a sandbox has of the functions that concern all states says no.
 func TestSharedIsRefused(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	for _, call := range []string{"mx.new_stream(mx.cpu)", "mx.set_cache_limit(0)",
 		"mx.memory.live()", "mx.set_wired_limit(0)", "mx.metal.set_memory_limit(1)", "mx.metal.validate(true)",
@@ -383,6 +395,7 @@ func TestSharedIsRefused(t *testing.T) {
 
 // TestOptionsThatCannotBe: limits below zero, and empty paths, which would be the working directory.
 func TestOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	for want, o := range map[string]mlxlua.Options{
 		"[options] MemoryLimit is -5":              {MemoryLimit: -5},
 		"[options] TimeLimit is -1000000000":       {TimeLimit: -time.Second},

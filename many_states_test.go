@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 var crowdTime = flag.Duration("crowd", time.Second, "how long TestManyStates keeps its states at work")
 
 // TestManyStates: 100 states at once under limits, some of which want too much: the others' results are right.
 func TestManyStates(t *testing.T) {
+	serial.Because(t, "its states crowd the machine")
 	const users = 100
 	end := time.Now().Add(*crowdTime)
 	var all sync.WaitGroup

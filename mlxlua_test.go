@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -79,6 +80,7 @@ func scriptFiles(text string) fs.FS { return fstest.MapFS{"a.lua": {Data: []byte
 
 // Go values go into a script and come back.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	ctx := t.Context()
 	in := []any{nil, true, 2.5, "text", []any{1.0, "a"}, map[string]any{"k": []any{2.0}}}
@@ -105,6 +107,7 @@ func TestValues(t *testing.T) {
 
 // Lua functions are Go functions and the other way round, also within each other.
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	ctx := t.Context()
 	cause := errors.New("no such file")
@@ -137,6 +140,7 @@ func TestFunctions(t *testing.T) {
 
 // An error says where, and the state goes on; a script without Libraries has no files.
 func TestErrorsAndLibraries(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	s := open(t, mlxlua.Options{Stdout: &out})
 	ctx := t.Context()
@@ -162,6 +166,7 @@ func TestErrorsAndLibraries(t *testing.T) {
 
 // A context stops scripts and kernels, and the state goes on.
 func TestCancel(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	s := open(t, mlxlua.Options{})
 	for _, src := range []string{
 		"stop() while true do end",
@@ -187,6 +192,7 @@ func TestCancel(t *testing.T) {
 
 // States share the device; each has its own globals and random numbers, and runs on its own goroutine.
 func TestStatesSideBySide(t *testing.T) {
+	t.Parallel()
 	const states = 4
 	results := make(chan string, states)
 	for i := range states {
@@ -253,6 +259,7 @@ func runPage(t *testing.T, page string) string {
 
 // The guide's blocks hold what its text says by assertions of their own.
 func TestGuide(t *testing.T) {
+	t.Parallel()
 	out := runPage(t, "docs/lua.md")
 	sum := "array([[3],\n       [12]], dtype=int32)"
 	require.Contains(t, out, sum+"\t"+sum+"\t"+sum+"\n")
@@ -260,18 +267,24 @@ func TestGuide(t *testing.T) {
 }
 
 func TestGuideToNN(t *testing.T) {
+	t.Parallel()
 	require.Contains(t, runPage(t, "docs/nn.md"), "MLP(\n  (l1): Linear(input_dims=2, output_dims=32, bias=True)\n")
 }
 
 // The blocks train a model, and assert how good it is.
 func TestGuideToTraining(t *testing.T) {
+	t.Parallel()
 	require.Contains(t, runPage(t, "docs/train.md"), "array([60, nan], dtype=float32)\tDoe, Jane\n")
 }
 
 // What the page says of differences from MLX is so.
-func TestDifferences(t *testing.T) { runPage(t, "docs/differences.md") }
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	runPage(t, "docs/differences.md")
+}
 
 func TestREADME(t *testing.T) {
+	t.Parallel()
 	out := runPage(t, "README.md")
 	// the fitted weights, to the two digits that 200 steps give
 	require.Regexp(t, `array\(\[(1|1\.00\d*|0\.99\d*), (-2|-2\.00\d*|-1\.99\d*), (3|3\.00\d*|2\.99\d*)\], dtype=float32\)`,
@@ -280,6 +293,7 @@ func TestREADME(t *testing.T) {
 }
 
 func TestClosedState(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s, err := mlxlua.Open(mlxlua.Options{})
 	require.NoError(t, err)
@@ -309,6 +323,7 @@ func TestClosedState(t *testing.T) {
 
 // A script whose host closes the state under it runs to its end: Lua's stack is there as long as it is in use.
 func TestCloseDuringACall(t *testing.T) {
+	t.Parallel()
 	s, err := mlxlua.Open(mlxlua.Options{})
 	require.NoError(t, err)
 	require.NoError(t, s.Set("close", mlxlua.Func(func(context.Context, []any) ([]any, error) {
@@ -322,6 +337,7 @@ func TestCloseDuringACall(t *testing.T) {
 }
 
 func TestValuesWithoutCounterpart(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	loop := map[string]any{}
 	loop["list"] = []any{loop}
@@ -335,6 +351,7 @@ func TestValuesWithoutCounterpart(t *testing.T) {
 
 // Globals are read as they are: a script that makes unset ones an error does not reach into the host.
 func TestGlobalsWithAMetatable(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	_, err := s.Run(context.Background(), "strict", `setmetatable(_G, {
 		__index = function(_, name) error("undefined " .. name) end,
@@ -349,6 +366,7 @@ func TestGlobalsWithAMetatable(t *testing.T) {
 }
 
 func TestNilContext(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	var none context.Context
 	out, err := s.Run(none, "script", `return mx.array({1, 2}):sum():item()`)
@@ -359,6 +377,7 @@ func TestNilContext(t *testing.T) {
 // TestCloseAtAnyMoment: a state that another goroutine closes leaves what it gave to the program right, also what the
 // program was converting then.
 func TestCloseAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var got []any
 	var wg sync.WaitGroup

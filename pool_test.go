@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // Each user of a pool has a state that nobody had before.
@@ -97,6 +98,7 @@ func ExampleScriptError() {
 
 // TestPoolStates: a user finds what Prepare made and nothing of the users before, whatever these have changed.
 func TestPoolStates(t *testing.T) {
+	t.Parallel()
 	pool, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Options: mlxlua.Options{Stdout: io.Discard}, Ready: 2})
 	require.NoError(t, err)
 	defer pool.Close()
@@ -127,6 +129,7 @@ func TestPoolStates(t *testing.T) {
 // TestPoolBounds: no more users than Most at once, who wait as long as their contexts allow; after Close there are
 // none.
 func TestPoolBounds(t *testing.T) {
+	t.Parallel()
 	pool, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Most: 2, Ready: 1})
 	require.NoError(t, err)
 	first, err := pool.Get(t.Context())
@@ -160,6 +163,7 @@ func TestPoolBounds(t *testing.T) {
 // TestPoolPutTwice: a state that comes back twice, or is none, gives room for one user only; and so does one whose user
 // panics.
 func TestPoolPutTwice(t *testing.T) {
+	t.Parallel()
 	p, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Most: 1})
 	require.NoError(t, err)
 	defer p.Close()
@@ -180,6 +184,7 @@ func TestPoolPutTwice(t *testing.T) {
 
 // TestPoolRenew: users after Renew get states that begin with the new script; one that fails leaves the old.
 func TestPoolRenew(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{"main.lua": {Data: []byte("answer = 1")}}
 	var mu sync.Mutex
 	write := func(text string) {
@@ -222,6 +227,7 @@ func TestPoolRenew(t *testing.T) {
 // TestScript: what is refused by the compiler or by Try is told again only after the text has changed, and the version
 // before runs on; one compiled text runs in many states at once.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{"s.lua": {Data: []byte("#!/usr/bin/env mlxlua\nlocal n = ... return n + 1")}}
 	tries := 0
 	opt := mlxlua.ScriptOptions{Files: files, Name: "s.lua", Try: func(ctx context.Context, c *mlxlua.Script) error {
@@ -315,6 +321,7 @@ func (f *lockedFiles) Open(name string) (fs.File, error) {
 
 // TestScriptWatch: Watch tells of new versions, and once of each broken one.
 func TestScriptWatch(t *testing.T) {
+	t.Parallel()
 	files := &lockedFiles{text: "return 1"}
 	script, err := mlxlua.LoadScript(t.Context(), mlxlua.ScriptOptions{Files: files, Name: "w.lua"})
 	require.NoError(t, err)
@@ -351,6 +358,7 @@ func (f *growingFiles) Open(name string) (fs.File, error) {
 // TestScriptHalfWritten: a file that is being written is no new version before it is whole, though its beginning is a
 // program.
 func TestScriptHalfWritten(t *testing.T) {
+	t.Parallel()
 	files := &growingFiles{texts: []string{"return 1"}}
 	script, err := mlxlua.LoadScript(t.Context(), mlxlua.ScriptOptions{Files: files, Name: "w.lua"})
 	require.NoError(t, err)
@@ -381,6 +389,7 @@ func (e *codeError) Error() string { return fmt.Sprint("code ", e.code) }
 // TestErrorsAcrossGo: the value that a script called error with, and the error that a Go function returned, pass
 // through Go functions and scripts that call each other; the Go function's place is known.
 func TestErrorsAcrossGo(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	_, thisFile, line, _ := runtime.Caller(0)
 	require.NoError(t, s.Set("refuse", func(context.Context, []any) ([]any, error) { return nil, &codeError{7} }))
@@ -424,6 +433,7 @@ func TestErrorsAcrossGo(t *testing.T) {
 
 // TestThreads: the device has the threads that it was opened with, and other numbers are errors.
 func TestThreads(t *testing.T) {
+	serial.Because(t, "it counts on all processors")
 	_, err := mlxlua.Open(mlxlua.Options{Threads: -1})
 	require.ErrorContains(t, err, "-1 threads")
 	_, err = mlxlua.Open(mlxlua.Options{Threads: 12345})
@@ -436,6 +446,7 @@ func TestThreads(t *testing.T) {
 // TestPoolSeeds: the n-th user's random numbers follow from the pool's seed and n alone, whoever has prepared the state
 // and what that has drawn; no two users have the same.
 func TestPoolSeeds(t *testing.T) {
+	t.Parallel()
 	draw := func(seed uint64, ready int) (out []any) {
 		pool, err := mlxlua.NewPool(t.Context(), mlxlua.PoolOptions{Ready: ready, Options: mlxlua.Options{Seed: seed},
 			Prepare: func(ctx context.Context, s *mlxlua.State) error {

@@ -16,6 +16,7 @@ import (
 // TestReturnedArraysAreComputed: what a script in a sandbox, or under limits of time, gives to Go is computed within
 // the call that gives it, wherever it stands.
 func TestReturnedArraysAreComputed(t *testing.T) {
+	t.Parallel()
 	for _, opt := range []mlxlua.Options{{Sandbox: true}, {TimeLimit: time.Hour}, {KernelTimeLimit: time.Hour}} {
 		s := open(t, opt)
 		var given []any
@@ -52,6 +53,7 @@ func TestReturnedArraysAreComputed(t *testing.T) {
 // TestLimitsHoldForWhatIsReturned: an array that takes longer, or more memory, than the call may take is the call's
 // error, however Go would get it.
 func TestLimitsHoldForWhatIsReturned(t *testing.T) {
+	t.Parallel()
 	const long, large, wide = endless + `local x = y `, `local x = mx.random.normal({1000, 10000}) `,
 		`local x = mx.broadcast_to(mx.ones({1}), {1e9}) `
 	opts := map[string]mlxlua.Options{
@@ -103,6 +105,7 @@ func TestLimitsHoldForWhatIsReturned(t *testing.T) {
 
 // TestWhatCannotBeComputedIsReturned: arrays without a value hinder no call that hands them over.
 func TestWhatCannotBeComputedIsReturned(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{Sandbox: true})
 	calls := 0
 	require.NoError(t, s.Set("give", mlxlua.Func(func(_ context.Context, args []any) ([]any, error) {
@@ -124,6 +127,7 @@ func TestWhatCannotBeComputedIsReturned(t *testing.T) {
 
 // TestUnlimitedStatesStayLazy: a program's own scripts hand lazy arrays over, which Go may compute later, or never.
 func TestUnlimitedStatesStayLazy(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	out, err := s.Run(t.Context(), "lazy", `return mx.ones({2}) + 1`)
 	require.NoError(t, err)
@@ -134,6 +138,7 @@ func TestUnlimitedStatesStayLazy(t *testing.T) {
 // TestArraysOfOtherStates: a state in a sandbox computes what Go made under its own limits, and Go does with a script's
 // arrays what it likes.
 func TestArraysOfOtherStates(t *testing.T) {
+	t.Parallel()
 	a, b := open(t, mlxlua.Options{Sandbox: true}), open(t, mlxlua.Options{Sandbox: true})
 	out, err := a.Run(t.Context(), "a", `return mx.arange(4) * 2`)
 	require.NoError(t, err)
@@ -154,6 +159,7 @@ func stateOf(x *mlxlua.Array) string {
 
 // TestErrorsKeepTheirArrays: what error was called with has its value for Go, also where it is lazy.
 func TestErrorsKeepTheirArrays(t *testing.T) {
+	t.Parallel()
 	s := open(t, mlxlua.Options{})
 	_, err := s.Run(t.Context(), "error", `local x = mx.random.normal({300, 300}) mx.eval(x)
 		for i = 1, 50 do mx.eval(mx.matmul(x, x)) end error({x[0] * 0 + 1})`)

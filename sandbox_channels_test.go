@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // observing is a script that prints what a sandbox lets it see of the program around it: figures, numbers, texts of
@@ -62,6 +63,7 @@ const observing = `
 
 // TestSandboxesSeeNothing: what a script in a sandbox sees of the program is the same whatever others do.
 func TestSandboxesSeeNothing(t *testing.T) {
+	t.Parallel()
 	observe := func() string {
 		var out bytes.Buffer
 		s := open(t, mlxlua.Options{Sandbox: true, Stdout: &out})
@@ -89,6 +91,7 @@ func TestSandboxesSeeNothing(t *testing.T) {
 
 // TestSandboxesTouchNothing: what a sandbox may reset is its own.
 func TestSandboxesTouchNothing(t *testing.T) {
+	serial.Because(t, "it compares the peak of the device's memory")
 	program := open(t, mlxlua.Options{})
 	figures := func() []any {
 		out, err := program.Run(t.Context(), "program", `return mx.get_peak_memory(), mx.get_memory_limit()`)

@@ -14,6 +14,7 @@ import (
 
 // TestZeroValues: every method of a zero Array, a zero State and nil ones returns, those that can fail with an error.
 func TestZeroValues(t *testing.T) {
+	t.Parallel()
 	failing := reflect.TypeFor[error]()
 	for _, v := range []any{&mlxlua.Array{}, (*mlxlua.Array)(nil), &mlxlua.State{}, (*mlxlua.State)(nil)} {
 		x := reflect.ValueOf(v)

@@ -11,6 +11,7 @@ import (
 
 // A boolean is an array where MLX has an operand, and nowhere else.
 func TestBooleansAreNoNumbers(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for expr, want := range map[string]string{ // as MLX prints them
 		"mx.array({1.5, 2}) + true":                           "array([2.5, 3], dtype=float32)",

@@ -29,6 +29,7 @@ var precision = map[tensor.DType]float64{
 
 // TestCalls makes random calls from Lua, which MLX answered: the same dtypes, shapes and values, or an error in both.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	s := newTestState(t)
 	require.Greater(t, makeCalls(t, s, *callsFile), 1000)
@@ -39,6 +40,7 @@ var nestedFile = flag.String("nested", "testdata/nested.txt",
 
 // TestNestedTransforms makes calls of random nested transforms (vmap of grad of compile ...), which MLX answered.
 func TestNestedTransforms(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	s := newTestState(t)
 	_, err := s.Run(t.Context(), strings.NewReader("weights = {require('mx').array(1.5)}"), "nested")
@@ -73,6 +75,7 @@ func makeCalls(t *testing.T, s *State, file string) (made int) {
 // TestEmptyTables: an empty table after a call's arguments holds no keywords, unless an empty list is a value of the
 // parameter in its place. All functions get one more {} in the calls of TestCalls, and MLX's answers stay.
 func TestEmptyTables(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/calls.txt")
 	require.NoError(t, err)

@@ -85,6 +85,7 @@ const knownWorld = `
 // TestKnownWalks: the list of a walk finds what another walk finds, whatever has changed in between, and it holds where
 // only arrays have changed.
 func TestKnownWalks(t *testing.T) {
+	t.Parallel()
 	for seed := range 6 {
 		s := newTestState(t)
 		out, err := s.Run(context.Background(), strings.NewReader(knownWorld), "world.lua", lua.LNumber(seed))

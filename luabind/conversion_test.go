@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
@@ -41,6 +42,7 @@ func results(ctx context.Context, s *State, source string) ([]any, error) {
 
 // TestSharedTablesStayShared: a table in 2^60 places is one Go value, and comes back as one table.
 func TestSharedTablesStayShared(t *testing.T) {
+	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
 	out, err := results(t.Context(), s,
@@ -67,6 +69,7 @@ func TestSharedTablesStayShared(t *testing.T) {
 // TestSharedTablesUnderALimit: what a host may write as a tree is no larger than the limit of memory, also where it is
 // small because it is shared, as a result, as an argument of a Go function, and as what error was called with.
 func TestSharedTablesUnderALimit(t *testing.T) {
+	t.Parallel()
 	s := New(Options{Limits: Limits{Limits: lua51.Limits{Memory: 8 << 20}}})
 	defer s.Close()
 	called := false
@@ -97,6 +100,7 @@ func TestSharedTablesUnderALimit(t *testing.T) {
 
 // TestWhatGoCannotCarry: tables that are no lists and no maps of names are errors that say where they are and why.
 func TestWhatGoCannotCarry(t *testing.T) {
+	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
 	for source, want := range map[string]string{
@@ -123,6 +127,7 @@ func TestWhatGoCannotCarry(t *testing.T) {
 
 // TestConversionsEndWithTheContext: a done context ends a conversion, either way.
 func TestConversionsEndWithTheContext(t *testing.T) {
+	serial.Because(t, "it measures how long a call goes on after its end")
 	s := New(Options{})
 	defer s.Close()
 	out, err := s.Run(t.Context(), strings.NewReader(`local t = {} for i = 1, 3e5 do t[i] = {i} end return t`),
@@ -161,6 +166,7 @@ type settings struct {
 
 // TestGoValuesInLua: what Go's types become.
 func TestGoValuesInLua(t *testing.T) {
+	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
 	shared := &settings{Name: "shared", hidden: 1}
@@ -236,6 +242,7 @@ func TestGoValuesInLua(t *testing.T) {
 
 // TestCaughtErrors: what pcall gives Go instead of results is what error was called with, or the message.
 func TestCaughtErrors(t *testing.T) {
+	t.Parallel()
 	s := New(Options{Limits: Limits{Limits: lua51.Limits{Memory: 8 << 20}}})
 	defer s.Close()
 	for name, f := range map[string]Func{
@@ -267,6 +274,7 @@ func TestCaughtErrors(t *testing.T) {
 
 // TestWhatCanBeCalled: compiled functions, kernels and other objects that can be called are functions to Go.
 func TestWhatCanBeCalled(t *testing.T) {
+	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
 	out, err := results(t.Context(), s, `
@@ -289,6 +297,7 @@ func TestWhatCanBeCalled(t *testing.T) {
 
 // TestErrorValues: an error that a script raises reaches the host with its value and its line.
 func TestErrorValues(t *testing.T) {
+	t.Parallel()
 	s := New(Options{})
 	defer s.Close()
 	for _, c := range []struct {

@@ -37,6 +37,7 @@ var copies = map[string]struct {
 //
 //	MLXLUA_TEST_DEVICE=discrete go test ./luabind -run TestCopiesOfExamples -v
 func TestCopiesOfExamples(t *testing.T) {
+	t.Parallel()
 	drv := testdevice.Discrete()
 	if drv == nil {
 		t.Skipf("it is about %s=discrete", testdevice.Env)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -105,6 +106,7 @@ const eagerVariable = "MLXLUA_TEST_EAGER"
 
 // TestEagerProcess is the process.
 func TestEagerProcess(t *testing.T) {
+	serial.Because(t, "it is a process of its own, which it measures")
 	name := os.Getenv(eagerVariable)
 	if name == "" {
 		t.Skip("other tests run it in a process")
@@ -180,6 +182,7 @@ func eager(t testing.TB, name string) (r eagerResult) {
 
 // TestEagerMemory: eager loops hold what compiled ones or careful ones do, and no collection is forced.
 func TestEagerMemory(t *testing.T) {
+	t.Parallel()
 	onlyMemory(t)
 	if testing.Short() {
 		t.Skip("a dozen processes")

@@ -10,6 +10,7 @@ import (
 
 // What scripts export and import does what the function does, by every way of calling it.
 func TestExportFromLua(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	path := filepath.ToSlash(filepath.Join(t.TempDir(), "f.fn"))
 	asked(t, s, `path = %q
@@ -55,6 +56,7 @@ func TestExportFromLua(t *testing.T) {
 
 // An exporter writes each call that it is given.
 func TestExporterFromLua(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	path := filepath.ToSlash(filepath.Join(t.TempDir(), "f.fn"))
 	got := asked(t, s, `path = %q

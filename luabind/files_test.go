@@ -15,6 +15,7 @@ import (
 
 // A state without Lua's io library, or in a sandbox, reads and writes no files by way of mx either.
 func TestNoFilesWithoutLibraries(t *testing.T) {
+	t.Parallel()
 	plain := New(Options{Stdout: &strings.Builder{}})
 	t.Cleanup(plain.Close)
 	sandbox := New(Options{Stdout: &strings.Builder{}, Libraries: true, Sandbox: true})
@@ -39,6 +40,7 @@ func TestNoFilesWithoutLibraries(t *testing.T) {
 
 // A kernel that reads a file's pages after somebody cut them off fails, and the program goes on.
 func TestShortenedFile(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the file is cut short as Linux does it")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
@@ -71,6 +72,7 @@ func donations(cmd *metal.Command) (n int64) {
 // withDevice makes another device the default one until the test ends.
 func withDevice(t testing.TB, opt metal.DeviceOptions) (*metal.Device, *counter) {
 	t.Helper()
+	serial.Because(t, "another device is the default one of the process")
 	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)
@@ -358,6 +360,7 @@ assert(not ok and tostring(e):find("another timeline is being recorded"), tostri
 
 // TestFireCheckNaN: the first operation that makes a NaN, with its line and the element's index.
 func TestFireCheckNaN(t *testing.T) {
+	serial.Because(t, "the search for NaNs is switched on for the process")
 	withDevice(t, metal.DeviceOptions{})
 	defer tensor.CheckNaN(false)
 	require.NoError(t, runLua(t, `

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -126,6 +127,7 @@ func TestExplainSource(t *testing.T) {
 
 // TestFusionOfTheQuickstart: it prints the same, and what it computes are the same bytes.
 func TestFusionOfTheQuickstart(t *testing.T) {
+	serial.Because(t, "fusion is switched for the process")
 	text, err := os.ReadFile("../examples/quickstart.lua")
 	require.NoError(t, err)
 	with, without := fused(func() []byte {

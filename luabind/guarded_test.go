@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 )
@@ -67,6 +68,7 @@ var guardedCalls = []struct{ name, setup, call, after string }{
 
 // TestStoppedCalls: what ends a host's call, and no pcall catches, ends the functions of the library as an error does.
 func TestStoppedCalls(t *testing.T) {
+	serial.Because(t, "it stops work at moments that it measures")
 	for _, c := range guardedCalls {
 		t.Run(c.name, func(t *testing.T) {
 			s := newTestState(t)
@@ -86,6 +88,7 @@ func TestStoppedCalls(t *testing.T) {
 
 // TestLimitedSteps: so does a limit, of instructions or of memory.
 func TestLimitedSteps(t *testing.T) {
+	serial.Because(t, "it stops work at moments that it measures")
 	limits := Limits{}
 	limits.Instructions, limits.Memory = 1<<20, 16<<20
 	s := New(Options{Limits: limits})

@@ -308,6 +308,7 @@ func TestHybridMemory(t *testing.T) {
 
 // TestHybridCheck: the example's own check finds what is wrong with a step, and its exit status says so.
 func TestHybridCheck(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile("../examples/hybrid_moe.lua")
 	require.NoError(t, err)
 	exit := func(text string, args ...lua.LValue) (string, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -161,6 +162,7 @@ func unstopped() context.Context { return context.Background() }
 
 // TestCtrlCLosesNothing: scripts that Ctrl-C stops at random moments, and that go on, come to the same values.
 func TestCtrlCLosesNothing(t *testing.T) {
+	serial.Because(t, "it stops work at moments that it measures")
 	each := 500/len(interruptibles) + 1
 	if testing.Short() {
 		each = 5
@@ -187,6 +189,7 @@ func TestCtrlCLosesNothing(t *testing.T) {
 
 // TestFourStatesWithDeadlines: so do four states at once, each with deadlines of its own.
 func TestFourStatesWithDeadlines(t *testing.T) {
+	serial.Because(t, "it stops work at moments that it measures")
 	rounds := 6
 	if testing.Short() {
 		rounds = 1
@@ -215,6 +218,7 @@ func TestFourStatesWithDeadlines(t *testing.T) {
 
 // TestCtrlCInTheTrainingLoop: the weights are there after Ctrl-C, each time, and the loop goes on.
 func TestCtrlCInTheTrainingLoop(t *testing.T) {
+	serial.Because(t, "it stops work at moments that it measures")
 	st := New(Options{})
 	defer st.Close()
 	run := func(c context.Context, source string) ([]any, error) {

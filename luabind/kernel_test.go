@@ -10,6 +10,7 @@ import (
 
 // Calls give function constants their values; what is wrong with one says so.
 func TestKernelConstants(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	const kernel = `local k = mx.fast.metal_kernel{name = "k", input_names = {"x"}, output_names = {"out"},
 			header = "constant bool on [[function_constant(0)]]; constant int n [[function_constant(4)]];" ..
@@ -52,6 +53,7 @@ func TestKernelConstants(t *testing.T) {
 // An index beyond what a kernel has declared is told in what the kernel's text counts: elements of an array,
 // components, columns; of a structure it is the byte.
 func TestKernelIndicesBeyond(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ body, want string }{
 		{"float2x3 m = float2x3(1.0f); o[0] = m[int(x[5])][1];", "read of m[5] is out of range: m has 2 elements"},
 		{"float2x3 m = float2x3(1.0f); o[0] = m[5][1];", "read of m[5] is out of range: m has 2 elements"},

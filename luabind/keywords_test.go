@@ -13,6 +13,7 @@ import (
 // TestKeywordsOfAnyValue: a parameter that takes any value may be given by its name, in a table in its own place or
 // before it, wherever it stands.
 func TestKeywordsOfAnyValue(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	loadLibrary(s)
 	all := allFunctions()
@@ -45,6 +46,7 @@ func TestKeywordsOfAnyValue(t *testing.T) {
 
 // TestTablesOfNames: such keywords do what they do by their place, and values with names of their own stay values.
 func TestTablesOfNames(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	_, err := s.Run(t.Context(), strings.NewReader(`
 		local nn, g = mx.nn, mx.distributed.init()

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 )
 
@@ -196,6 +197,7 @@ func growth(figure func() int64, f func()) int64 {
 //
 //	go test ./luabind -run TestEveryKindCounts -kinds 10s -v -timeout 30m
 func TestEveryKindCounts(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	if alone(t) {
 		return
 	}
@@ -226,6 +228,7 @@ func TestEveryKindCounts(t *testing.T) {
 
 // TestKindsWeighWhatTheyTake: what is measured of each kind is what Go's heap grows by, within a factor of two.
 func TestKindsWeighWhatTheyTake(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	if alone(t) {
 		return
 	}
@@ -271,6 +274,7 @@ var deepTexts = map[string]string{
 // TestCompilingCounts: what the parser makes of a text counts while it runs, and a text is not begun that is nested
 // too deep.
 func TestCompilingCounts(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	if alone(t) {
 		return
 	}
@@ -297,6 +301,7 @@ func TestCompilingCounts(t *testing.T) {
 // TestCompilingKernelsCounts: a kernel's text is not compiled that may take more than there is left of the script's
 // memory, but for what the shortest take.
 func TestCompilingKernelsCounts(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	if brief.Run() {
 		t.Skip("the race detector keeps several bytes for each that is written")
 	}

@@ -15,6 +15,7 @@ import (
 
 // Every function of the modules that are written in Lua comes from a description: it has parameters and help.
 func TestLibraryHelp(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for _, m := range library() {
 		module := s.mx.inner[m.name]
@@ -90,6 +91,7 @@ var firstWrites = []string{
 
 // The modules that are written in Lua are loaded when something of them is first used, by whatever means.
 func TestLibraryIsLoadedWhenUsed(t *testing.T) {
+	t.Parallel()
 	loaded := func(s *State, name string) bool { return s.mx.funcs[name] != nil }
 	for i, text := range slices.Concat(firstUses, firstWrites) {
 		for _, o := range []Options{{Libraries: true},

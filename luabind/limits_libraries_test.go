@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
@@ -36,6 +37,7 @@ var kernelBodies = map[string]string{
 // TestLibrariesWeighWhatTheyTake: what a device says that its kernels take is what Go's heap grows by, within a factor
 // of two, and it comes back when the state is closed. Pages of machine code are beside the heap.
 func TestLibrariesWeighWhatTheyTake(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	testdevice.NeedsCPU(t, "it is about machine code")
 	if alone(t) {
 		return
@@ -66,6 +68,7 @@ func TestLibrariesWeighWhatTheyTake(t *testing.T) {
 // TestLibrariesCountForTheState: kernels count as the script's memory. Where that is full they are given up, which is
 // no error: they are compiled again when they are needed.
 func TestLibrariesCountForTheState(t *testing.T) {
+	serial.Because(t, "other states take shares of the device's libraries")
 	testdevice.NeedsCPU(t, "it is about machine code")
 	const limit = 4 << 20
 	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: limit}}})
@@ -85,6 +88,7 @@ func TestLibrariesCountForTheState(t *testing.T) {
 // TestRecordingsCountForTheState: what compiled functions have recorded counts as the script's memory. Where that is
 // full it is given up, which is no error: calls are recorded again.
 func TestRecordingsCountForTheState(t *testing.T) {
+	serial.Because(t, "other states take shares of the device's libraries")
 	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Memory: 4 << 20}}})
 	defer s.Close()
 	run := func(text string) (string, error) {

@@ -15,6 +15,7 @@ import (
 // TestTokenizersCountForTheState: a tokenizer's vocabulary is the script's memory, once for all its functions, and as
 // long as one of these is reached.
 func TestTokenizersCountForTheState(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../text/tokenizer/testdata/gpt2.json")
 	require.NoError(t, err)
 	folder := t.TempDir()

@@ -13,6 +13,7 @@ import (
 // Each method of arrays refuses a first argument that is no array, and says what to write. The functions of mx stay
 // what they are, and self may be given by hand.
 func TestMethodsOfArraysWantAColon(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	names := keysOf(s.mx.methods)
 	require.Greater(t, len(names), 150)
@@ -39,6 +40,7 @@ func TestMethodsOfArraysWantAColon(t *testing.T) {
 // Each method of the library's classes refuses to be called with a dot: of nothing, of an array, of a table that is no
 // object.
 func TestMethodsOfClassesWantAColon(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	out, err := s.Run(context.Background(), strings.NewReader(`
 		local statics = {is_module = true, valid_child_filter = true, valid_parameter_filter = true,
@@ -78,6 +80,7 @@ func TestMethodsOfClassesWantAColon(t *testing.T) {
 // What classes of a script call by hand stays right: constructors and methods of parents, and objects of other classes
 // of the library that have the fields.
 func TestMethodsCalledByHand(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	out, err := s.Run(context.Background(), strings.NewReader(`
 		local Scaled = nn.class("Scaled", nn.Linear)

@@ -12,6 +12,7 @@ import (
 
 // What MLX has and mx has not: its names are errors that say so, help lists them, and the manual does.
 func TestMissing(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	fails := func(script, want string) {
 		t.Helper()

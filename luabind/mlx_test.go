@@ -13,11 +13,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 )
 
 // MLX's own tests of layers, losses, optimizers, initialisers, trees and Upsample, in Lua. testdata/mlx/values.py makes
 // what they compare with, and the list of their names.
 func TestMLX(t *testing.T) {
+	serial.Because(t, "a test measures the device's memory")
 	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/mlx/values.json")
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 // What config.json leaves out means what transformers means by it, or is an error: see defaults.lua.
 func TestModelDefaults(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	names := goldenModels(t, "")
 	if testing.Short() {
@@ -29,6 +30,7 @@ func TestModelDefaults(t *testing.T) {
 
 // A model of text and pictures as it is published, in floats and packed as mlx-lm does: see published.lua.
 func TestPublishedModel(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"published", "partly"} {
 		require.Contains(t, runModel(t, "published.lua", name, t.TempDir()), name)
 	}
@@ -36,6 +38,7 @@ func TestPublishedModel(t *testing.T) {
 
 // The table of defaults is transformers': see classes.lua.
 func TestModelDefaultsAreThoseOfTransformers(t *testing.T) {
+	t.Parallel()
 	folder, err := filepath.Abs("testdata/lm")
 	require.NoError(t, err)
 	var out strings.Builder
@@ -48,6 +51,7 @@ func TestModelDefaultsAreThoseOfTransformers(t *testing.T) {
 
 // Texts beyond the length that a model was made for are one text however they are read: see lengths.lua.
 func TestModelLengths(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"llama_longrope", "phi3", "llama_dynamic"} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, runModel(t, "lengths.lua", name, filepath.Join(t.TempDir(), "model")), name)

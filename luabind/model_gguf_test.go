@@ -194,6 +194,7 @@ func readGGUFCase(t *testing.T, name string) *ggufCase {
 // Models in GGUF files, of all types of elements and architectures, answer as transformers does, which has them
 // unpacked by llama.cpp's Python package. Types that are kept as float16 here differ by its rounding.
 func TestModelsOfGGUF(t *testing.T) {
+	t.Parallel()
 	names := goldenModels(t, "gguf")
 	if testing.Short() {
 		names = []string{"Q4_0", "gemma3", "phi3_long", "stablelm"}
@@ -233,6 +234,7 @@ func TestModelsOfGGUF(t *testing.T) {
 
 // A .gguf file answers with its own tokenizer and chat template, and what is converted from it says the same.
 func TestTextOfGGUF(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "whole.gguf")
 	tokens, types := []any{"<unk>", "<s>", "</s>"}, []any{int32(2), int32(3), int32(3)}
@@ -281,6 +283,7 @@ func TestTextOfGGUF(t *testing.T) {
 
 // A StableLM without the second norm of a layer has its parts beside each other.
 func TestParallelModelOfGGUF(t *testing.T) {
+	t.Parallel()
 	c := readGGUFCase(t, "stablelm")
 	c.Tensors = slices.DeleteFunc(c.Tensors, func(x [3]any) bool { return strings.Contains(x[0].(string), "ffn_norm") })
 	file := filepath.Join(t.TempDir(), "parallel.gguf")
@@ -296,6 +299,7 @@ func TestParallelModelOfGGUF(t *testing.T) {
 // A model whose tokenizer is not built is not saved without one, but with another. What lies beside a directory that is
 // written stays.
 func TestSaveOfGGUFWithAnotherTokenizer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "odd.gguf")
 	require.NoError(t, os.WriteFile(file, readGGUFCase(t, "olmo2").bytes(t, map[string]any{

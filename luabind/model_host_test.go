@@ -24,6 +24,7 @@ func host(t *testing.T, memory int64, script string, args ...lua.LValue) ([]lua.
 
 // What is nested 100 deep is written and read, and what is deeper is neither.
 func TestHostNesting(t *testing.T) {
+	t.Parallel()
 	out, err := host(t, 0, `
 		local function deep(n)
 			local t = n % 2 == 0 and "leaf" or {}
@@ -44,6 +45,7 @@ func TestHostNesting(t *testing.T) {
 // Strings longer than the pieces in which they are written are those that encoding/json reads, whatever stands where
 // they are cut.
 func TestHostLongStrings(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{"a", "é", "€", "😀", "\x00", "\"\\", "<&>\u2028", "\x80", "\xe2\x82", "\xf0\x9f\x98"} {
 		for before := range 4 {
 			text := strings.Repeat("x", before) + strings.Repeat(part, 1+200000/len(part))
@@ -61,6 +63,7 @@ func TestHostLongStrings(t *testing.T) {
 // What is written and read counts as it is made: characters that become longer, long texts that are read, and keys of
 // tables that stand in themselves.
 func TestHostMemory(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"control characters": `return host.encode(("\0"):rep(6e6))`,
 		"a long text":        `local s = '"' .. ("x"):rep(8e6) .. '"' return host.decode(s)`,
@@ -77,6 +80,7 @@ func TestHostMemory(t *testing.T) {
 
 // Damaged JSON is an error in plain words, with the place.
 func TestHostDamagedJSON(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"{\"a\": 1,\n \"b\": [1, 2}": `JSON: line 2, column 12: a comma or ] is wanted, not "}"`,
 		`{"a": 1`:                    "JSON: line 1, column 8: a comma or } is wanted, not the end of the text",
@@ -94,6 +98,7 @@ func TestHostDamagedJSON(t *testing.T) {
 
 // Functions in tables that are no objects say so where they are called by a colon.
 func TestHostColons(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../text/tokenizer/testdata/gpt2.json")
 	require.NoError(t, err)
 	folder := t.TempDir()

@@ -226,6 +226,7 @@ func TestModelPromptFiles(t *testing.T) {
 
 // host.read gives all of a file, which counts as the script's memory, or nil and why.
 func TestModelHostReads(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"some": "a\r\n\x00b", "none": "", "much": strings.Repeat("x", 9<<20)} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))

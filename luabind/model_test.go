@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
@@ -20,6 +21,7 @@ var allModels = flag.Bool("models", false, "run the tests of language models for
 
 // The scripts of scripts/lm answer as transformers does: check.lua compares logits in float32.
 func TestModelsAnswerAsTransformers(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	names, more := goldenModels(t, ""), []string(nil)
 	if testing.Short() {
@@ -65,6 +67,7 @@ func runModel(t *testing.T, script, name, dir string, more ...string) string {
 // Models say what mlx-lm says, in floats and packed, and answer packed as their unpacked weights do: see said.lua. In
 // full that is 200 tokens of every family: -models.
 func TestModelsSayWhatMLXSays(t *testing.T) {
+	t.Parallel()
 	names, count := []string{"llama", "qwen3_next", "deepseek_v3"}, "4"
 	switch {
 	case *allModels:
@@ -81,6 +84,7 @@ func TestModelsSayWhatMLXSays(t *testing.T) {
 
 // Packed and bounded caches: see caches.lua. In full that is every family: -models.
 func TestModelCaches(t *testing.T) {
+	t.Parallel()
 	names := []string{"gemma2", "deepseek_v3"}
 	switch {
 	case *allModels:
@@ -142,6 +146,7 @@ func TestLazyExpertsUnderValidation(t *testing.T) {
 
 // The golden files are small: weights are drawn anew, never kept.
 func TestGoldenModelsAreSmall(t *testing.T) {
+	t.Parallel()
 	var total int64
 	err := filepath.Walk("testdata/lm", func(_ string, info os.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
@@ -160,7 +165,10 @@ func TestModelFiles(t *testing.T) {
 	for _, name := range []string{"packing", "dialects"} {
 		t.Run(name, func(t *testing.T) {
 			if name == "packing" {
+				serial.Because(t, "it measures the device's memory")
 				testdevice.NeedsCPU(t, "weights that lie in the file's pages cost no memory")
+			} else {
+				t.Parallel()
 			}
 			s := New(Options{Libraries: true, Stdout: &strings.Builder{}})
 			defer s.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/tensor/ops/sig"
 )
 
@@ -165,6 +166,7 @@ func rowMutants(r row) map[string]string {
 // TestRowMutants: whoever swaps two parameters of a function that is no op, or changes a default, hears of it: by MLX's
 // list, or, for functions that MLX has not, by a call.
 func TestRowMutants(t *testing.T) {
+	serial.Because(t, "it calls what sets the limits, the streams and the checks of the process")
 	mutants, byList := 0, 0
 	for _, r := range allRows() {
 		m := sig.MLXName(r.name)

@@ -46,6 +46,7 @@ func fromJSON(L *lua.LState, v any) lua.LValue {
 // The layers, losses and initialisers give what the real mlx.nn gives, forward and backward, in training and in
 // evaluation, and print as it prints. testdata/nn/golden.py makes the cases.
 func TestNN(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	text, err := os.ReadFile("testdata/nn/golden.json")
 	require.NoError(t, err)
@@ -75,6 +76,7 @@ func TestNN(t *testing.T) {
 
 // What a training step asks of a model takes few instructions of Lua, which a limit counts.
 func TestWalksOfModelsAreShort(t *testing.T) {
+	t.Parallel()
 	s := New(Options{Sandbox: true, Limits: Limits{Limits: lua51.Limits{Instructions: 200000}}})
 	defer s.Close()
 	_, err := s.Run(context.Background(), strings.NewReader(`

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
@@ -64,6 +65,7 @@ func BenchmarkObjects(b *testing.B) {
 // and the place of its line, and what tables and attributes the script's own line asks for; planning and recording make
 // what watches an array that only the collector can know to be dead.
 func TestObjects(t *testing.T) {
+	serial.Because(t, "it counts the objects of the process")
 	if brief.Run() {
 		t.Skip("under the race detector a sync.Pool forgets some of what it is given, to find who relies on it")
 	}

@@ -63,6 +63,7 @@ local function made(text) return assert(loadstring("local optim = ... return opt
 
 // Schedules, ten steps of each optimizer, and clipped gradients are MLX's.
 func TestOptimizersAsMLX(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	s := newTestState(t)
 	golden, err := s.ToLua(optimizersGolden(t))

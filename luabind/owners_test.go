@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
@@ -21,6 +22,7 @@ var executors = []string{"interp", "avx2", "avx512", "avx512bf16"}
 // onExecutor makes a device of its own, whose kernels the executor runs, the default one until the test ends. Where
 // this processor lacks a level of machine code the test is skipped.
 func onExecutor(t *testing.T, executor string) *metal.Device {
+	serial.Because(t, "another device is the default one of the process")
 	before, err := tensor.MetalDevice(tensor.DeviceID{Kind: tensor.CPU})
 	require.NoError(t, err)
 	dev, err := metal.NewDevice(soft.New(soft.Options{Executor: executor}), metal.DeviceOptions{})

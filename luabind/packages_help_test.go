@@ -17,6 +17,7 @@ import (
 // TestPackagesHaveHelp: the manual describes each function of the package lm and of its objects, and help finds what it
 // says by the function, by the name and by the object.
 func TestPackagesHaveHelp(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	out, err := s.Run(t.Context(), strings.NewReader(`
 		lm, host = require("lm"), require("lm.host")
@@ -74,6 +75,7 @@ func deeper(name string) (n int) {
 
 // TestPackageTypes: the annotations of packages are Lua that compiles, and declare each function once.
 func TestPackageTypes(t *testing.T) {
+	t.Parallel()
 	all := ""
 	for name, text := range TypeFiles() {
 		require.True(t, strings.HasPrefix(text, "---@meta\n"), name)

@@ -28,6 +28,7 @@ var otherwise = map[string]string{
 
 // Every function that MLX has takes MLX's parameters, in their order and with their defaults.
 func TestParameters(t *testing.T) {
+	t.Parallel()
 	compared := 0
 	for _, f := range allFunctions() {
 		m := sig.MLXName(f.name)
@@ -53,6 +54,7 @@ func TestParameters(t *testing.T) {
 
 // The constructors of mx.nn and mx.optimizers take the arguments of MLX's, in their order and with their defaults.
 func TestConstructors(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/nn/constructors.txt")
 	require.NoError(t, err)
 	ours := map[string]*function{}

@@ -3,12 +3,14 @@ package luabind
 import (
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
 // TestProfile: calls, lines and operations are what was called; times are within the time of it all; fused ops are one
 // row; the flops of a product are 2 m n k.
 func TestProfile(t *testing.T) {
+	serial.Because(t, "a profile is that of the process")
 	require.NoError(t, runLua(t, `
 local a, w = mx.ones({64, 32}), mx.ones({32, 16})
 mx.eval(a, w)
@@ -59,5 +61,6 @@ assert(#(mx.profile(function() return mx.exp(a) end)).rows > 0)
 
 // TestProfileRows: rows is a positive number.
 func TestProfileRows(t *testing.T) {
+	serial.Because(t, "a profile is that of the process")
 	require.ErrorContains(t, runLua(t, `mx.profile(function() end, 0)`), "rows is 0")
 }

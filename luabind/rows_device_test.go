@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 )
 
 // Devices are counted and compared, streams are made on them.
 func TestDevices(t *testing.T) {
+	serial.Because(t, "it clears the streams of the process")
 	testdevice.NeedsCPU(t, "it counts the devices of a program that has opened no other")
 	s := newTestState(t)
 	for script, want := range map[string]string{
@@ -75,6 +77,7 @@ func TestDevices(t *testing.T) {
 
 // A range may have its stop alone by name.
 func TestArangeByName(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, want := range map[string]string{
 		"mx.arange{stop = 2, step = 0.5}":        "array([0, 0.5, 1, 1.5], dtype=float32)",
@@ -92,6 +95,7 @@ func TestArangeByName(t *testing.T) {
 
 // NaN and infinities that are assigned to integers become what astype makes of them.
 func TestAssignedNaN(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for _, d := range []string{"int8", "uint8", "int32", "uint32", "int64", "uint64"} {
 		got := asked(t, s, `local x = mx.zeros({4}, mx.%[1]s)
@@ -104,6 +108,7 @@ func TestAssignedNaN(t *testing.T) {
 
 // async_eval has no place in a function that a transform calls, as in MLX; eval may stand where it is differentiated.
 func TestAsyncEvalInTransforms(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for _, transform := range []string{"grad", "vmap", "compile"} {
 		got := asked(t, s, `local ok, e = pcall(mx.%s(function(x) local y = x + 1 mx.async_eval(y) return y:sum() end),
@@ -118,6 +123,7 @@ func TestAsyncEvalInTransforms(t *testing.T) {
 // A function that is transformed and returns an argument that it is not differentiated by returns that very value: to
 // free the one is to free the other, and neither by surprise.
 func TestLentArgumentsStay(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	got := asked(t, s, `local x, y, seen = mx.ones({2}), mx.ones({2})
 		local values = mx.value_and_grad(function(x, y) seen = y return (x * y):sum(), y, x end)(x, y)
@@ -128,6 +134,7 @@ func TestLentArgumentsStay(t *testing.T) {
 
 // Each buffer counts once, whatever arrays lie in it.
 func TestBufferSizes(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	require.Equal(t, lua.LNumber(12000), asked(t, s, `local x, y = mx.arange(1000) + 0.5, mx.arange(2000) + 0.5
 		mx.eval(x, y)
@@ -140,6 +147,7 @@ func TestBufferSizes(t *testing.T) {
 
 // A capture is a timeline that ends with another call.
 func TestCapture(t *testing.T) {
+	serial.Because(t, "a capture is that of the process")
 	s := newTestState(t)
 	path := filepath.Join(t.TempDir(), "capture.json")
 	asked(t, s, `mx.metal.start_capture(%q) mx.eval(mx.arange(3000) * 2)
@@ -160,6 +168,7 @@ func TestCapture(t *testing.T) {
 
 // A mask without dimensions stands for all elements or none, as in MLX.
 func TestMaskOfOneElement(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, want := range map[string]string{
 		"mx.array(false)] = 5":                      "array([[0, 0, 0],\n       [0, 0, 0]], dtype=float32)",

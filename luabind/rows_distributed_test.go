@@ -9,6 +9,7 @@ import (
 
 // A script for several processes runs as a group of one: what MLX gives for a group of one.
 func TestDistributed(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	asked(t, s, "d = mx.distributed\nfunction squares(x) return d.all_sum(x * x):sum() end return d")
 	for script, want := range map[string]string{

@@ -32,6 +32,7 @@ func asked(t *testing.T, s *State, script string, args ...any) lua.LValue {
 
 // What mx says of dtypes is what MLX says of them, and so is how arrays print.
 func TestDTypeAnswers(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/dtypes.json")
 	require.NoError(t, err)
 	var a answersOfDTypes
@@ -95,6 +96,7 @@ func TestDTypeAnswers(t *testing.T) {
 
 // The options of a state are its own, and printoptions puts them back after an error.
 func TestPrintOptions(t *testing.T) {
+	t.Parallel()
 	s, other := newTestState(t), newTestState(t)
 	text := "return tostring(mx.array(0.123456789))"
 	got := asked(t, s, "mx.set_printoptions{precision = 2} pcall(mx.printoptions, 4, function() error('x') end) "+text)

@@ -10,6 +10,7 @@ import (
 
 // On a terminal a line gives way to the next one; elsewhere each is a line, and a progress writes one in ten seconds.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	showStatus(&out, "one", false, true)
 	showStatus(&out, strings.Repeat("ü", 90), false, true)

@@ -11,6 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -79,6 +80,17 @@ var onlyOnCPU = map[string]string{
 // placedFaults are scripts that want kernels' faults told with their places.
 var placedFaults = map[string]bool{"errors.lua": true, "inputs.lua": true}
 
+// aboutTheDevice are scripts that set what belongs to the process, or measure the device that others use.
+var aboutTheDevice = map[string]string{
+	"compile_state.lua": "it sets the limit of memory, and switches compiled functions off",
+	"devices.lua":       "it sets the default device, limits and validation",
+	"files.lua":         "it sets the limit of memory",
+	"guarded.lua":       "it measures the device's memory",
+	"handles.lua":       "it measures the device's memory",
+	"inputs.lua":        "it measures the device's memory",
+	"scope.lua":         "it measures the device's memory",
+}
+
 // onlyValues are scripts that take long and compare values that one goroutine computes after the other.
 var onlyValues = map[string]bool{"captures.lua": true, "compile_state.lua": true, "compile_train.lua": true,
 	"errors.lua": true, "lm_delta.lua": true, "optimizers.lua": true, "train.lua": true}
@@ -90,6 +102,11 @@ func TestScripts(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".lua"), func(t *testing.T) {
+			if why := aboutTheDevice[filepath.Base(file)]; why != "" {
+				serial.Because(t, why)
+			} else {
+				t.Parallel()
+			}
 			if why := onlyOnCPU[filepath.Base(file)]; why != "" {
 				testdevice.NeedsCPU(t, why)
 			}
@@ -115,6 +132,7 @@ func TestScripts(t *testing.T) {
 
 // os.exit unwinds past pcall and comes back to the host.
 func TestExit(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	_, err := s.Run(context.Background(), strings.NewReader("pcall(function() os.exit(3) end) error('not here')"), "exit")
 	var se *ScriptError
@@ -128,6 +146,7 @@ func TestExit(t *testing.T) {
 
 // A cancelled context stops a script's loop, and one that ended before stops it at once.
 func TestCancelledContext(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.L.SetGlobal("cancel", s.L.NewFunction(func(*lua.LState) int { cancel(); return 0 }))
@@ -139,6 +158,7 @@ func TestCancelledContext(t *testing.T) {
 
 // Every function has help, and no two share a name.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, f := range append(allFunctions(), newFunction(kernelCallRow)) {
 		require.False(t, seen[f.name], f.name)
@@ -162,6 +182,7 @@ func TestRows(t *testing.T) {
 
 // What a name of another library stands for exists.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	loadLibrary(s)
 	for name, here := range elsewhere {

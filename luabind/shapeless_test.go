@@ -195,6 +195,7 @@ end
 // TestShapelessFunctions: a shapeless trace of a random function, replayed at random other shapes, gives the eager
 // function's bytes, and the function runs once.
 func TestShapelessFunctions(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	s := newTestState(t)
 	failures, bad := 0, 0
@@ -269,6 +270,7 @@ func bytesDiffer(ctx context.Context, want, got *tensor.Array) string {
 
 // A program whose trace has read a size is found: the test can fail.
 func TestShapelessFunctionsCanFail(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	program := shapelessProgram(1)
 	require.Empty(t, shapelessDiffers(t.Context(), s, program))

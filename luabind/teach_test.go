@@ -11,6 +11,7 @@ import (
 
 // Errors say what to write.
 func TestErrorsTeach(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	kernel := `local function k(source, n)
 			local x = mx.arange(n) * 1
@@ -64,6 +65,7 @@ func TestErrorsTeach(t *testing.T) {
 
 // TestLongTextsInErrors: an error shows the begin and the end of what is too long to read.
 func TestLongTextsInErrors(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, want := range map[string][2]string{
 		`mx.einsum(long, mx.ones({2}))`:       {`[einsum] subscripts "aaaa`, `operand 0 has shape (2,)`},
@@ -86,6 +88,7 @@ func TestLongTextsInErrors(t *testing.T) {
 
 // A table of arrays is what MLX 0.32.4's mx.array makes of the list.
 func TestArrayOfArrays(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, want := range map[string]string{
 		"{mx.ones(2), mx.zeros(2)}":                             "array([[1, 1],\n       [0, 0]], dtype=float32)",
@@ -108,6 +111,7 @@ func TestArrayOfArrays(t *testing.T) {
 
 // mx.complex of arrays is re + im*1j, element by element, with gradients.
 func TestComplexOfArrays(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, want := range map[string]string{
 		"mx.complex(mx.array({1, 2}), mx.array({3, 4}))": "" +
@@ -126,6 +130,7 @@ func TestComplexOfArrays(t *testing.T) {
 // A condition that is an array is told of once for each line, and is an error of a strict state; an array that a name
 // holds is not, unless it is a bool of no dimensions.
 func TestConditionsThatAreArrays(t *testing.T) {
+	t.Parallel()
 	script := `local a = mx.array({0, 0})
 for i = 1, 3 do if mx.any(a) then end end
 local mask, b = mx.zeros({3})
@@ -168,6 +173,7 @@ func runText(t *testing.T, s *State, script string) string {
 
 // Who indexes a method of arrays is told how methods are called, and who indexes another function is not.
 func TestHintOfIndexedMethods(t *testing.T) {
+	t.Parallel()
 	s := newTestState(t)
 	for script, hinted := range map[string]bool{
 		"return mx.ones({2}).at[{0}]": true, "mx.ones({2}).at[1] = 2": true, "local f = mx.ones({2}).rows return f.x": true,

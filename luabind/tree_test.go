@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 )
 
 // TestTreesCanBeInterrupted: a cancelled context ends the walk over a table of which no entry is an array.
 func TestTreesCanBeInterrupted(t *testing.T) {
+	t.Parallel()
 	large := &lua.LTable{}
 	for i := range 4096 {
 		large.RawSetInt(i+1, lua.LNumber(i))
@@ -35,6 +37,7 @@ func TestTreesCanBeInterrupted(t *testing.T) {
 // TestRemovedKeysTakeNoTime: gopher-lua's tables never forget a key, and Next passes over each that was removed. A
 // compiled function that reaches such tables is not slower for it, and finds what they hold in the order of before.
 func TestRemovedKeysTakeNoTime(t *testing.T) {
+	serial.Because(t, "it compares times")
 	s := New(Options{})
 	defer s.Close()
 	s.L.SetGlobal("clock", s.L.NewFunction(func(L *lua.LState) int {

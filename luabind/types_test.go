@@ -15,6 +15,7 @@ import (
 // TestTypes: the annotations are Lua that compiles, each function of mx is declared once with its parameters in order,
 // and every type that they name is declared.
 func TestTypes(t *testing.T) {
+	t.Parallel()
 	text := mxTypes()
 	_, err := lua51.Compile(strings.NewReader(text), "types.lua")
 	require.NoError(t, err)
@@ -66,6 +67,7 @@ func TestTypes(t *testing.T) {
 
 // TestTypesKnowTheExamples: whatever the examples and the modules written in Lua call of mx is declared.
 func TestTypesKnowTheExamples(t *testing.T) {
+	t.Parallel()
 	text := mxTypes()
 	call := regexp.MustCompile(`\bmx\.([a-zA-Z_0-9.]+)\s*[({"]`)
 	calls := 0

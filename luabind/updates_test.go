@@ -172,6 +172,7 @@ func TestCachesInPlace(t *testing.T) {
 // TestFailedUpdatesOfState: what a step changes in place, or another step that is queued behind it, has its old
 // contents when the step fails, by its own index or another's, and the next step goes on from there.
 func TestFailedUpdatesOfState(t *testing.T) {
+	t.Parallel()
 	for _, l := range []struct{ name, step string }{
 		{"one", `st.a = put(st.a, i)`},
 		{"one index for two", `st.a, st.b = put(st.a, i), put(st.b, i)`},

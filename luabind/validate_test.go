@@ -151,6 +151,7 @@ end end
 
 // TestRecursionIntoACompiledFunction: a compiled function that calls itself ends with an error, and soon.
 func TestRecursionIntoACompiledFunction(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, runLua(t, `
 local f
 f = mx.compile(function(x) return f(x) end)

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
 // A compiled function that is traced again and again says once which argument changed, and what to write.
 func TestRetraceWarning(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]string{
 		"local f = mx.compile(function(x) return x + 1 end) for i = 1, 9 do f(mx.zeros({i})) end": "each of the last 4 " +
 			"calls, now because argument 1 has shape (5,), not (4,): compile the function with shapeless = true",
@@ -60,6 +62,7 @@ func TestRetraceWarning(t *testing.T) {
 
 // --check-nan finds the op, its line and the first bad index inside of a compiled function, in a replay too.
 func TestCheckNaNInCompiledFunctions(t *testing.T) {
+	serial.Because(t, "the search for NaNs is switched on for the process")
 	s := newTestState(t)
 	got := asked(t, s, `mx.check_nan(true)
 		local f = mx.compile(function(x)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )
@@ -14,6 +15,7 @@ import (
 // TestUnfinishedWorkIsBounded: a script that hands over more than is computed waits for it, or until its context is
 // done, and goes on when there is room.
 func TestUnfinishedWorkIsBounded(t *testing.T) {
+	serial.Because(t, "it counts what the device has ahead")
 	s := New(Options{})
 	defer s.Close()
 	got, err := s.Run(context.Background(), strings.NewReader(`

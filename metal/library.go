@@ -499,7 +499,8 @@ func (c *libraryCache) unpin(libs []*Library) {
 	c.evict()
 }
 
-// close cancels the compilations under way and waits for them.
+// close cancels the compilations under way, waits for them, and lets go of all libraries: what still holds the device,
+// as its streams do, then holds no code.
 func (c *libraryCache) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -508,4 +509,9 @@ func (c *libraryCache) close() {
 	}
 	c.mu.Unlock()
 	c.work.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for el := c.lru.Front(); el != nil; el = c.lru.Front() {
+		c.remove(el.Value.(*libEntry))
+	}
 }

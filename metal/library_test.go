@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,6 +121,20 @@ func TestCompileErrorsAreNotCached(t *testing.T) {
 	f.OnCompile = nil
 	_, err = d.Library(bg, drivertest.Source("x", "k"))
 	require.NoError(t, err)
+}
+
+// TestClosedDevicesKeepNoLibraries: streams refer to their device for as long as the program runs.
+func TestClosedDevicesKeepNoLibraries(t *testing.T) {
+	d, err := metal.NewDevice(drivertest.NewFake(drivertest.Kernel("k", nil)), metal.DeviceOptions{})
+	require.NoError(t, err)
+	l, err := d.Library(bg, drivertest.Source("x", "k"))
+	require.NoError(t, err)
+	var gone atomic.Bool
+	runtime.AddCleanup(l, func(struct{}) { gone.Store(true) }, struct{}{})
+	l = nil
+	require.NoError(t, d.Close())
+	require.Eventually(t, func() bool { runtime.GC(); return gone.Load() }, 10*time.Second, time.Millisecond)
+	require.Zero(t, d.LibraryStats().Size)
 }
 
 // TestCompileIsGivenUpByTheLastCaller: one caller's cancellation must not fail another's compilation.

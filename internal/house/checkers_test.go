@@ -370,3 +370,30 @@ var _ *tensor.Array
 	require.Equal(t, []string{"x.b.v holds no Lua value any more: take it off the list"},
 		faults("type b struct{ v int }", map[string]heldValue{"x.b.v": {isRoot, "a root"}}))
 }
+
+func TestParallelFaults(t *testing.T) {
+	_, _, gos := fake(t, `
+-- slow/a_test.go --
+package slow
+
+func TestBeside(t *testing.T) { t.Parallel(); measure() }
+func TestInParts(t *testing.T) { t.Run("part", func(t *testing.T) { t.Parallel() }) }
+func TestAlone(t *testing.T) { serial.Because(t, "it counts"); runtime.NumGoroutine() }
+func TestByHelper(t *testing.T) { change(t) }
+func TestEnvironment(t *testing.T) { t.Setenv("A", "b") }
+func TestForgotten(t *testing.T) { var c counter; c.change() }
+func TestCounts(t *testing.T) { t.Parallel(); count() }
+func TestMain(m *testing.M) { m.Run() }
+func change(t *testing.T) { serial.Because(t, "it sets"); tensor.SetFusion(true) }
+func count() { runtime.NumGoroutine() }
+func (counter) change() {}
+-- quick/a_test.go --
+package quick
+
+func TestForgotten(t *testing.T) {}
+`)
+	require.Equal(t, []string{
+		"slow: TestCounts reaches runtime.NumGoroutine without serial.Because",
+		"slow: TestForgotten neither calls t.Parallel nor serial.Because",
+	}, checkParallel(gos, []string{"slow"}))
+}

@@ -54,6 +54,12 @@ func TestMethods(t *testing.T) {
 	noFaults(t, checkMethods(gos))
 }
 
+// TestParallel: the tests of slow rooms run beside each other, but for those that say why not.
+func TestParallel(t *testing.T) {
+	_, gos := module(t)
+	noFaults(t, checkParallel(gos, parallelRooms))
+}
+
 func TestDocs(t *testing.T) {
 	_, gos := module(t)
 	noFaults(t, checkDocs(gos))

@@ -69,6 +69,7 @@ const lawText = `
 	house       = internal/house, internal/house/...
 	docsgen     = internal/house/docsgen
 	brief       = internal/brief
+	serial      = internal/serial
 	goroutine   = internal/goroutine
 	jsonfault   = internal/jsonfault
 
@@ -134,7 +135,7 @@ const lawText = `
 	hub < cmd
 
 	# Tests.
-	testify, brief, testdevice < TESTS
+	testify, brief, serial, testdevice < TESTS
 	drivertest < metal_test, soft_test, apple_test, cuda_test, tensor_test, ops_test, compile_test, luabind_test, root_test
 	optest < ops_test, grad_test, compile_test, luabind_test
 	tensor, ops, optest, grad, compile < docsgen_test

@@ -56,6 +56,7 @@ func kernel1(name string) (b *kerneltest.Builder, out, tid *kir.Instr) {
 }
 
 func TestDivergentLoopsWithBreakAndContinue(t *testing.T) {
+	t.Parallel()
 	// for (i = 0;; i++) { if (i > tid) break; if (i % 3 == 0) continue; sum += i; }
 	b, out, tid := kernel1("loops")
 	i, sum := b.Var("i", kir.U32), b.Var("sum", kir.U32)
@@ -83,6 +84,7 @@ func TestDivergentLoopsWithBreakAndContinue(t *testing.T) {
 }
 
 func TestBarriersInLoopsAndEarlyReturn(t *testing.T) {
+	t.Parallel()
 	// A tree sum over threadgroup memory; threads past n return before the first barrier.
 	const n, tg = 200, 128
 	b, out, tid := kernel1("tree")
@@ -117,6 +119,7 @@ func TestBarriersInLoopsAndEarlyReturn(t *testing.T) {
 }
 
 func TestConvergentOpsInDivergentFlow(t *testing.T) {
+	t.Parallel()
 	b, out, tid := kernel1("divergent")
 	lane := b.Builtin(kir.ThreadIndexInSimdgroup, 0)
 	store := func(slot int, v *kir.Instr) {
@@ -150,6 +153,7 @@ func TestConvergentOpsInDivergentFlow(t *testing.T) {
 
 // TestGroupOpsAgainstTheTable runs every Reduce and scan on every type, in part of a SIMD-group and in quads.
 func TestGroupOpsAgainstTheTable(t *testing.T) {
+	t.Parallel()
 	const active = 0xdffff37b
 	for _, op := range []kir.Op{kir.Reduce, kir.ScanInclusive, kir.ScanExclusive} {
 		for mode := kir.ModeAdd; mode <= kir.ModeXor; mode++ {
@@ -199,6 +203,7 @@ func TestGroupOpsAgainstTheTable(t *testing.T) {
 
 // TestMatMulAgainstTheTable multiplies matrices of which some lanes are missing.
 func TestMatMulAgainstTheTable(t *testing.T) {
+	t.Parallel()
 	for _, active := range []uint32{allLanes, 0xdffff37b} {
 		for _, ty := range []kir.Type{kir.F32, kir.F64} {
 			for _, mode := range []kir.Mode{kir.ModeExact, kir.ModeFree} {
@@ -252,6 +257,7 @@ func TestMatMulAgainstTheTable(t *testing.T) {
 }
 
 func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
+	t.Parallel()
 	modes := []kir.Mode{}
 	for m := kir.ThreadPositionInGrid; m <= kir.GridSize; m++ {
 		modes = append(modes, m)
@@ -301,6 +307,7 @@ func TestBuiltinsInEdgeThreadgroups(t *testing.T) {
 }
 
 func TestAtomicsAcrossWorkers(t *testing.T) {
+	t.Parallel()
 	const n = 20000
 	b := kerneltest.NewBuilder("atomics")
 	out := b.Param("out", kir.Device, kir.U32)
@@ -343,6 +350,7 @@ func TestAtomicsAcrossWorkers(t *testing.T) {
 
 // TestGridWideBarrier has all threadgroups wait for each other, far more of them than workers.
 func TestGridWideBarrier(t *testing.T) {
+	t.Parallel()
 	const groups = 300
 	b := kerneltest.NewBuilder("gridbarrier")
 	count := b.Param("count", kir.Device, kir.U32)
@@ -376,6 +384,7 @@ func TestGridWideBarrier(t *testing.T) {
 }
 
 func TestSpinBetweenSimdgroupsOfAThreadgroup(t *testing.T) {
+	t.Parallel()
 	// SIMD-group 0 waits for a flag that SIMD-group 1 sets: it runs first, so it must let the other run.
 	b, out, tid := kernel1("spin")
 	flag := b.Region("flag", kir.Threadgroup, kir.U32, 1)
@@ -392,6 +401,7 @@ func TestSpinBetweenSimdgroupsOfAThreadgroup(t *testing.T) {
 }
 
 func TestEndlessLoopsAreInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, withAtomics := range []bool{false, true} {
 		b, out, _ := kernel1("endless")
 		b.Loop(func(*kir.Instr) {
@@ -425,6 +435,7 @@ func TestEndlessLoopsAreInterrupted(t *testing.T) {
 func loadFlag(b []byte) uint32 { return atomic.LoadUint32((*uint32)(ptrOf(b))) }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	type build func(b *kerneltest.Builder, out, tid *kir.Instr)
 	for name, c := range map[string]struct {
 		build build
@@ -480,6 +491,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
+	t.Parallel()
 	b, out, tid := kernel1("k")
 	b.Store(out, tid, tid)
 	p := prepare(t, b)
@@ -495,6 +507,7 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 }
 
 func TestLaunchErrors(t *testing.T) {
+	t.Parallel()
 	b, out, tid := kernel1("k")
 	b.K.Params = append(b.K.Params, kir.Param{Name: "dyn", Space: kir.Threadgroup, Elem: kir.U32, ElemSize: 4})
 	b.K.Params[0].MinBytes = 8
@@ -524,6 +537,7 @@ func TestLaunchErrors(t *testing.T) {
 }
 
 func TestThreadRegionsAndDynamicThreadgroupMemory(t *testing.T) {
+	t.Parallel()
 	// Each thread writes its own array at its own index, and shares through dynamic memory.
 	b, out, tid := kernel1("k")
 	dyn := b.Append(&kir.Instr{Op: kir.ParamAddr, Type: kir.PtrThreadgroup, Imm: 1})
@@ -556,6 +570,7 @@ func TestThreadRegionsAndDynamicThreadgroupMemory(t *testing.T) {
 }
 
 func TestPrepareRefusesBadKernels(t *testing.T) {
+	t.Parallel()
 	b, _, tid := kernel1("k")
 	b.Op(kir.Add, kir.F32, tid, tid)
 	_, err := Prepare(b.Kernel(), nil)

@@ -74,6 +74,7 @@ func clone(k *kir.Kernel) *kir.Kernel {
 
 // TestMutatedKernels: whatever a kernel is, it is refused, fails or runs; nothing panics.
 func TestMutatedKernels(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	r := rand.New(rand.NewPCG(9, 9))
 	ran := 0

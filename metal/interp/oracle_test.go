@@ -191,6 +191,7 @@ func compile(t *testing.T, c *kerneltest.Case) *kir.Kernel {
 
 // TestRandomPrograms compares the SIMD-group executor with one thread at a time, on programs as they are and varied.
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	n, faults, equal := uint64(*programs), 0, 0
 	if testing.Short() {
 		n /= 4

@@ -189,6 +189,7 @@ var atomicRaceCases = map[string]raceCase{
 // TestRaces: what Metal's memory model orders is not reported, and what it does not order is, although lanes go in step
 // and SIMD-groups one after another here.
 func TestRaces(t *testing.T) {
+	t.Parallel()
 	for _, cases := range []map[string]raceCase{raceCases, atomicRaceCases} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {

@@ -32,6 +32,7 @@ func halfMatrix(side kir.Op) func(b *kerneltest.Builder, p parts) {
 
 // TestValidation: each kernel runs without validation; with it, the fault is found or there is none.
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	u := func(b *kerneltest.Builder, n int64) *kir.Instr { return b.Int(kir.U32, n) }
 	for name, c := range map[string]struct {
 		build func(b *kerneltest.Builder, p parts)

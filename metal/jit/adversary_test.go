@@ -55,6 +55,7 @@ var wild = []string{
 // TestWildKernels: each body faults on every executor, or on none, which then agree; no byte around the buffers
 // changes.
 func TestWildKernels(t *testing.T) {
+	t.Parallel()
 	faults := 0
 	for _, body := range wild {
 		all := executors(t, "kernel void k(device int *o [[buffer(0)]], device int *a [[buffer(1)]], "+

@@ -37,6 +37,7 @@ func wideText(n int) string {
 // TestManyValues: kernels with many values at once become machine code that computes what the interpreter does; in the
 // larger ones to find out which value lives where would be work with the square of their number.
 func TestManyValues(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	sizes := []int{150, 3000}
 	if *manyValues {
@@ -69,6 +70,7 @@ func TestManyValues(t *testing.T) {
 
 // TestDeepBlocks: blocks nested nearly as deep as launch.Check lets them be are compiled and run.
 func TestDeepBlocks(t *testing.T) {
+	t.Parallel()
 	m, err := msl.Compile(msl.Source{Name: "deep", Text: "kernel void k(device int *o [[buffer(0)]], " +
 		"uint i [[thread_position_in_grid]]) { if (o[i] >= 0) o[i] += 1; }"}, msl.Options{})
 	require.NoError(t, err)

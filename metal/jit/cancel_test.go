@@ -48,6 +48,7 @@ var endless = []string{
 
 // TestEndlessKernelsStop: every form of endless loop ends soon after Interrupt says so, on every executor.
 func TestEndlessKernelsStop(t *testing.T) {
+	t.Parallel()
 	l := levels(t)
 	for _, body := range endless {
 		text := "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device uint *o [[buffer(0)]], " +

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
@@ -215,6 +216,7 @@ func difference(k *kir.Kernel, want, got [][]byte) string {
 
 // TestCases runs what was found before.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/cases/*.metal")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -251,6 +253,7 @@ func find(t *testing.T, c *kerneltest.Case, l []jit.Options, err error) {
 
 // TestRandomPrograms runs some programs, or as many as fit in -jit.fuzztime.
 func TestRandomPrograms(t *testing.T) {
+	serial.Because(t, "it runs on all processors, and bounds the time of a program")
 	l := variants(levels(t))
 	var done, large, failed atomic.Int64
 	var next atomic.Uint64
@@ -309,6 +312,7 @@ func FuzzPrograms(f *testing.F) {
 
 // TestCorpus compiles every kernel of the folder that MLXLUA_KERNEL_CASES names, for every level.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("MLXLUA_KERNEL_CASES")
 	if dir == "" {
 		t.Skip("MLXLUA_KERNEL_CASES names no folder of kernels")

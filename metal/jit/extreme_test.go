@@ -17,6 +17,7 @@ import (
 // TestExtreme: a choice between two floats by a comparison of them keeps its bits, whichever way round it is written,
 // for numbers, both zeros, infinities and NaNs.
 func TestExtreme(t *testing.T) {
+	t.Parallel()
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1.5, inf, -inf, nan, math.Float32frombits(1),
 		math.MaxFloat32, 2}

@@ -70,6 +70,7 @@ var faulty = map[string]map[string][]byte{
 // TestFaultsOfTheProcessorAreErrors: the last resort against wrong code. It works on any goroutine, however deep its
 // stack, and the program can run again.
 func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
+	t.Parallel()
 	for want, text := range faulty[runtime.GOARCH] {
 		p := byHand(t, text...)
 		var deep func(n int) error
@@ -98,6 +99,7 @@ func TestFaultsOfTheProcessorAreErrors(t *testing.T) {
 
 // TestWhatTheMachineCan: a processor without AVX2, or a system that refuses pages of machine code, says so.
 func TestWhatTheMachineCan(t *testing.T) {
+	t.Parallel()
 	refuse := func([]byte) (*native.Code, error) { return nil, syscall.EACCES }
 	_, err := explore(AVX512, "", refuse)
 	require.ErrorIs(t, err, syscall.EACCES)
@@ -114,6 +116,7 @@ func TestWhatTheMachineCan(t *testing.T) {
 // TestBugsOfTheCompiler: a panic is an error that nobody takes for a kernel without machine code, whichever variant it
 // is in; an Unsupported pair leaves the plain variant.
 func TestBugsOfTheCompiler(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)

@@ -18,6 +18,7 @@ import (
 // TestFewBits: floats of some low bits are those numbers, whatever the other bits are, of every type and for masks
 // that are looked up (small ones) and that are not.
 func TestFewBits(t *testing.T) {
+	t.Parallel()
 	const n = 96
 	for _, mask := range []uint32{0, 5, 7, 8, 15, 16} {
 		for _, from := range []string{"uint", "int"} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/launch"
 )
@@ -48,6 +49,7 @@ kernel void phases(device uint *out [[buffer(0)]], uint i [[thread_position_in_g
 // TestLongStops: a kernel that would run for minutes or for ever stops soon, though all its loops have bounds, or
 // nothing but barriers in them.
 func TestLongStops(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	for _, l := range levels(t) {
 		for _, name := range []string{"rounds", "meeting"} {
 			p := programs(t, longKernels, l)[name]
@@ -65,6 +67,7 @@ func TestLongStops(t *testing.T) {
 // TestLeavesAndGoesOn: kernels whose calls are cut between groups of lanes and between barriers compute what they
 // should.
 func TestLeavesAndGoesOn(t *testing.T) {
+	t.Parallel()
 	const n = 1024
 	sums := make([]uint32, n)
 	for i := range sums {

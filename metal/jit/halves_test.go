@@ -48,6 +48,7 @@ func sumOf(a, b, c float64) float64 {
 // TestHalves: arithmetic on halves and bfloats rounds as it must, however it is done: alone, in chains, with a number
 // that all threads share and with constants. All halves meet others, and all bfloats.
 func TestHalves(t *testing.T) {
+	t.Parallel()
 	const n, shared, fixed = 1 << 16, 0.333251953125, 2.5
 	type row struct {
 		text string
@@ -124,6 +125,7 @@ kernel void k(const device T* x [[buffer(0)]], const device T* y [[buffer(1)]], 
 
 // TestToBfloat: any float becomes the nearest bfloat, ties to even, and a NaN the quiet one with its upper bits.
 func TestToBfloat(t *testing.T) {
+	t.Parallel()
 	const n = 1 << 16
 	r := rand.New(rand.NewPCG(25, 5))
 	in := make([]byte, 0, 4*n)

@@ -103,6 +103,7 @@ const head = "#include <metal_stdlib>\nusing namespace metal;\n"
 // TestEveryElementAndPattern copies elements of every type through every way to address memory, in whole
 // threadgroups and at the grid's edge.
 func TestEveryElementAndPattern(t *testing.T) {
+	t.Parallel()
 	// Indices of the load and of the store; n is the number of threads.
 	patterns := []struct {
 		name, load, store string
@@ -187,6 +188,7 @@ func elementBytes(name string, n int, seed uint64) []byte {
 
 // TestUnderMasks loads and stores where only some lanes are active, in every element type.
 func TestUnderMasks(t *testing.T) {
+	t.Parallel()
 	const n = 100
 	for _, e := range elements {
 		for _, cond := range []string{"i % 3 == 0", "x[i] & 1", "i < 37", "i > 90", "i == 77"} {
@@ -205,6 +207,7 @@ func TestUnderMasks(t *testing.T) {
 
 // TestStrides loads groups of neighbouring elements, as kernels do that give each lane a few consecutive ones.
 func TestStrides(t *testing.T) {
+	t.Parallel()
 	for _, e := range []string{"float", "half", "bfloat", "uchar", "ushort", "uint", "char"} {
 		for _, per := range []int{2, 3, 4, 8} {
 			for _, used := range []int{per, per - 1} {
@@ -230,6 +233,7 @@ func TestStrides(t *testing.T) {
 
 // TestStridedStores: each lane stores a few consecutive elements, all lanes, some, and those at the grid's edge.
 func TestStridedStores(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	for _, e := range elements {
 		for _, per := range []int{2, 4, 8, 16} {
@@ -254,6 +258,7 @@ func TestStridedStores(t *testing.T) {
 
 // TestStoresOfAVariable: a store that waits for its neighbours stores the value of its own place.
 func TestStoresOfAVariable(t *testing.T) {
+	t.Parallel()
 	c := memCase{name: "variable", grid: [3]int{64, 1, 1}, tg: [3]int{64, 1, 1}}
 	c.text = head + `kernel void k(const device float* a [[buffer(0)]], device float* o [[buffer(1)]],
   uint i [[thread_position_in_grid]]) {
@@ -271,6 +276,7 @@ func TestStoresOfAVariable(t *testing.T) {
 
 // TestFaultTexts: what goes out of range says so in the reference executor's words.
 func TestFaultTexts(t *testing.T) {
+	t.Parallel()
 	bodies := []string{
 		"o[i] = a[i + 60];", "o[i] = a[i * 2];", "o[i] = a[x[i]];", "o[i + 90] = 1;", "o[x[i]] = 1;", "o[i] = a[7000000];",
 		"o[200] = 3;", "o[i] = a[-1];", "o[i] = a[int(i) - 2];", "o[i] = a[ulong(x[i]) << 33];", "o[ulong(x[i]) << 33] = 1;",
@@ -297,6 +303,7 @@ func TestFaultTexts(t *testing.T) {
 // TestPointers: before and behind where they point, wrapped indices, chosen between buffers, kept in arrays,
 // compared.
 func TestPointers(t *testing.T) {
+	t.Parallel()
 	bodies := []string{
 		"const device float* p = a + 50; o[i] = p[int(i % 50) - 50];",
 		"const device float* p = a + i; p++; o[i] = p[-1] + *p;",
@@ -349,6 +356,7 @@ func TestPointers(t *testing.T) {
 
 // TestAtomics: every operation and type, on one address, on one for each lane, and on some; results used and not.
 func TestAtomics(t *testing.T) {
+	t.Parallel()
 	type op struct{ name, types string }
 	ops := []op{{"fetch_add", "int uint float"}, {"fetch_sub", "int uint float"}, {"fetch_min", "int uint"},
 		{"fetch_max", "int uint"}, {"fetch_and", "int uint"}, {"fetch_or", "int uint"}, {"fetch_xor", "int uint"},
@@ -387,6 +395,7 @@ kernel void k(device atomic<T>* a [[buffer(0)]], device T* r [[buffer(1)]], cons
 
 // TestCompareExchange and atomics in threadgroup memory.
 func TestCompareExchange(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{
 		`uint e = x[i] % 4; bool ok = atomic_compare_exchange_weak_explicit(a + x[i] % 10, &e, i, memory_order_relaxed,
   memory_order_relaxed); r[i] = e + (ok ? 1000u : 0u);`,

@@ -16,6 +16,7 @@ import (
 // TestInstructionsOfNEON: how many instructions a group of lanes takes on arm64, counted in the code, since no such
 // processor is here to be timed. clang 14 -O3 takes 10 for 8 elements of the sum, and some 60 for 64 products.
 func TestInstructionsOfNEON(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, text string
 		wide       bool // 32 lanes, else 16
@@ -59,6 +60,7 @@ func TestInstructionsOfNEON(t *testing.T) {
 // TestRandomProgramsForNEON: arm64 has instructions for whatever is chosen for random programs. They are compiled on
 // any processor; what they do is compared where they run.
 func TestRandomProgramsForNEON(t *testing.T) {
+	t.Parallel()
 	made := 0
 	for seed := range uint64(24) {
 		c := kerneltest.New(seed, kerneltest.Reach(seed%2))

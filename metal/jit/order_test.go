@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/launch"
@@ -34,6 +35,7 @@ func executors(t *testing.T, text string) map[string]runner {
 
 // TestTheFirstThreadgroupsFaultIsReported: though it takes long until it has it, and others have theirs before.
 func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
+	t.Parallel()
 	const text = `kernel void k(device uint *o [[buffer(0)]], constant uint &rounds [[buffer(1)]],
 		uint g [[threadgroup_position_in_grid]], uint i [[thread_position_in_threadgroup]]) {
 		uint x = i, n = g == 37 ? rounds : 1;
@@ -59,6 +61,7 @@ func TestTheFirstThreadgroupsFaultIsReported(t *testing.T) {
 
 // TestManyThreadgroupsWaitForEachOther: all of them have begun after work in proportion to their number.
 func TestManyThreadgroupsWaitForEachOther(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	const groups = 10_000
 	for name, r := range executors(t, `kernel void k(device atomic_uint *a [[buffer(0)]], device uint *o [[buffer(1)]],
 		constant uint &all [[buffer(2)]], uint g [[thread_position_in_grid]]) {
@@ -79,6 +82,7 @@ func TestManyThreadgroupsWaitForEachOther(t *testing.T) {
 
 // TestHugeGridsCanBeStopped: however many threadgroups there are; a number that no counter holds is refused.
 func TestHugeGridsCanBeStopped(t *testing.T) {
+	t.Parallel()
 	for name, r := range executors(t, "kernel void k(uint i [[thread_position_in_grid]]) {}") {
 		for _, grid := range [][3]int{{math.MaxUint32, 1, 1}, {1 << 31, 1 << 31, 1}, {1, math.MaxUint32, 1 << 29}} {
 			for _, tg := range [][3]int{line(1), line(1024), {1, 32, 32}} {

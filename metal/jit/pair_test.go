@@ -66,6 +66,7 @@ func needAVX512(t *testing.T) {
 
 // TestPairs: what two SIMD-groups can and cannot do together, against the reference executor.
 func TestPairs(t *testing.T) {
+	t.Parallel()
 	needAVX512(t)
 	const head = `
 kernel void k(const device float* a [[buffer(0)]], constant int* n [[buffer(1)]], device float* o [[buffer(2)]],
@@ -145,6 +146,7 @@ kernel void k(const device float* a [[buffer(0)]], constant int* n [[buffer(1)]]
 
 // TestPairsRandom runs random programs with SIMD-groups in pairs: a few, or for -jit.fuzztime.
 func TestPairsRandom(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	needAVX512(t)
 	long := flag.Lookup("jit.fuzztime").Value.(flag.Getter).Get().(time.Duration)

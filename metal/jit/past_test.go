@@ -32,6 +32,7 @@ kernel void runs(device T* out [[buffer(0)]], uint sg [[thread_position_in_grid]
 // TestPastTheCache writes squares past the cache: to places that are and are not multiples of a vector, by kernels
 // whose threads write one element or a run, where the last threadgroup is not whole, and nothing beside them.
 func TestPastTheCache(t *testing.T) {
+	t.Parallel()
 	_, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -72,6 +73,7 @@ func TestPastTheCache(t *testing.T) {
 
 // TestWritesMuch: only what is written and not read counts, and no more than the threads can write.
 func TestWritesMuch(t *testing.T) {
+	t.Parallel()
 	big := make([]byte, 8<<20)
 	out := kir.Param{Space: kir.Device, Write: true}
 	read := kir.Param{Space: kir.Device, Write: true, Read: true}

@@ -14,6 +14,7 @@ import (
 // TestReadOnlyCostsNothing: machine code of a kernel that writes its outputs only is the same, to the byte, whether its
 // inputs are read-only or not.
 func TestReadOnlyCostsNothing(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)

@@ -16,6 +16,7 @@ import (
 // TestWritesOfInputs: whichever way machine code would do a store, one to a read-only buffer is the interpreter's fault
 // and changes nothing.
 func TestWritesOfInputs(t *testing.T) {
+	t.Parallel()
 	for body, what := range map[string]string{
 		"a[3] = 1;":                 "write of a[3]",
 		"a[i] = i;":                 "write of a[0]",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
@@ -108,6 +109,7 @@ func iota32(n int) []byte {
 func line(n int) [3]int { return [3]int{n, 1, 1} }
 
 func TestLaunches(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for _, n := range []int{1, 7, 8, 16, 31, 32, 33, 100, 1000, 70_001} {
 			for _, tg := range []int{1, 7, 32, 64, 1000, 1024} {
@@ -136,6 +138,7 @@ func TestLaunches(t *testing.T) {
 
 // TestBoxes: positions in three dimensions, with smaller threadgroups at every edge.
 func TestBoxes(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for _, tg := range [][3]int{{4, 3, 2}, {8, 2, 2}, {32, 2, 1}, {16, 1, 3}, {5, 5, 5}} {
 			grid := [3]int{37, 7, 5}
@@ -152,6 +155,7 @@ func TestBoxes(t *testing.T) {
 }
 
 func TestMemoryBeginsAsZero(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		for range 3 {
 			out := make([]byte, 4*64*50)
@@ -165,6 +169,7 @@ func TestMemoryBeginsAsZero(t *testing.T) {
 
 // TestThreadgroupsThatWait: each waits for the one after it, so that all must be in execution at once.
 func TestThreadgroupsThatWait(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		const n = 100
 		for workers := 1; workers <= 3; workers++ {
@@ -179,6 +184,7 @@ func TestThreadgroupsThatWait(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		var stop atomic.Bool
 		time.AfterFunc(5*time.Millisecond, func() { stop.Store(true) })
@@ -193,6 +199,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestBadLaunches: the same errors as the reference executor's.
 func TestBadLaunches(t *testing.T) {
+	t.Parallel()
 	mod, err := msl.Compile(msl.Source{Name: "t", Text: kernels}, msl.Options{})
 	require.NoError(t, err)
 	add := mod.Kernels[slices.IndexFunc(mod.Kernels, func(k *kir.Kernel) bool { return k.Name == "add" })]
@@ -222,6 +229,7 @@ func TestBadLaunches(t *testing.T) {
 
 // TestConcurrentFirstUse: a kernel that many start at once is compiled and right for all of them.
 func TestConcurrentFirstUse(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, p map[string]*jit.Executable) {
 		var wg sync.WaitGroup
 		errs := make(chan error, 16)
@@ -248,6 +256,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 // TestSoak launches from many goroutines while the garbage collector runs without pause and a profiler interrupts;
 // some launches fault. No result is wrong. The levels share -jit.soak.
 func TestSoak(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	if f := flag.Lookup("test.cpuprofile"); f == nil || f.Value.String() == "" { // that one interrupts as well
 		require.NoError(t, pprof.StartCPUProfile(io.Discard))
 		defer pprof.StopCPUProfile()
@@ -399,6 +408,7 @@ func BenchmarkCancellation(b *testing.B) {
 
 // TestSimdGroupsThatWait: a SIMD-group waits for another one of its threadgroup without a barrier.
 func TestSimdGroupsThatWait(t *testing.T) {
+	t.Parallel()
 	const text = `
 #include <metal_stdlib>
 using namespace metal;

@@ -25,6 +25,7 @@ var oddFloats = []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, -0.5, 1.
 // TestScaleByKnownExponents: exponents whose bounds the code is made for, on either side of those bounds, infinite and
 // NaN, with factors of all sizes.
 func TestScaleByKnownExponents(t *testing.T) {
+	t.Parallel()
 	const n, big = 2048, float32(12582912)
 	for _, c := range []struct {
 		exponent string // of y

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
@@ -60,6 +61,7 @@ func (f *fakeProcessor) calls(s *share, n int) (turns []int) {
 // TestGivesWay: to all who are queued, but not for longer than a call; if others take long the worker goes on for as
 // long before it gives way again.
 func TestGivesWay(t *testing.T) {
+	t.Parallel()
 	f := newFakeProcessor()
 	s := &share{processor: &f.processor}
 	f.want, f.other = 15, time.Microsecond // the collector sweeps a span in each
@@ -73,6 +75,7 @@ func TestGivesWay(t *testing.T) {
 
 // TestLooksSeldom: while nobody is queued giving way takes a hundredth of the time, whatever it costs.
 func TestLooksSeldom(t *testing.T) {
+	t.Parallel()
 	f := newFakeProcessor()
 	s := &share{processor: &f.processor}
 	require.Equal(t, []int{1, 1, 1}, f.calls(s, 3))
@@ -87,6 +90,7 @@ func TestLooksSeldom(t *testing.T) {
 // TestSleepsForTheCollector: as long as it marks but not longer than mostSleep, and only then as long again; whether it
 // does is asked only where others had a turn, a call took long or another worker sleeps.
 func TestSleepsForTheCollector(t *testing.T) {
+	t.Parallel()
 	f := newFakeProcessor()
 	s := &share{processor: &f.processor}
 	f.marks = 10 * callTime
@@ -118,6 +122,7 @@ func TestSleepsForTheCollector(t *testing.T) {
 
 // TestFewSleep: of many workers only some sleep at once.
 func TestFewSleep(t *testing.T) {
+	t.Parallel()
 	f := newFakeProcessor()
 	depth, deepest := 0, 0
 	f.sleep = func(d time.Duration) {
@@ -136,6 +141,7 @@ func TestFewSleep(t *testing.T) {
 
 // TestQueueIsSeen: goroutines that wait for a processor are known, and when there are none.
 func TestQueueIsSeen(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for end := time.Now().Add(time.Minute); queued(); runtime.Gosched() { // those of other tests
 		require.True(t, time.Now().Before(end))
@@ -150,6 +156,7 @@ func TestQueueIsSeen(t *testing.T) {
 
 // TestNumbers: a metric that this Go does not have is no panic.
 func TestNumbers(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	s := []metrics.Sample{{Name: "/sched/gomaxprocs:threads"}, {Name: "/none:none"}}
 	metrics.Read(s)
 	require.Equal(t, uint64(runtime.GOMAXPROCS(0)), number(s[0].Value, 7))
@@ -159,6 +166,7 @@ func TestNumbers(t *testing.T) {
 // TestMarkingIsSeen: what the collector does is known while it marks, and over when a collection has returned. Go's own
 // statistics are the witness.
 func TestMarkingIsSeen(t *testing.T) {
+	serial.Because(t, "it measures how processors are shared")
 	type node struct {
 		next *node
 		_    [6]uint64

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
@@ -68,6 +69,7 @@ func modes(f *specialization) map[lanes.AccessMode]int {
 
 // TestSpecializations: what a launch brings along chooses the specialization, and only the one that runs is compiled.
 func TestSpecializations(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -115,6 +117,7 @@ func TestSpecializations(t *testing.T) {
 
 // TestSpecializationsThatCannotBeMade: a launch then runs the specialization that its own was to be made from.
 func TestSpecializationsThatCannotBeMade(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -141,6 +144,7 @@ func TestSpecializationsThatCannotBeMade(t *testing.T) {
 
 // TestMostSpecializations: a kernel that meets ever new facts is not compiled for ever.
 func TestMostSpecializations(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -170,6 +174,7 @@ func TestMostSpecializations(t *testing.T) {
 
 // TestUnrollingEnds: loops in loops over one rank are not all unrolled.
 func TestUnrollingEnds(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -201,6 +206,7 @@ func TestUnrollingEnds(t *testing.T) {
 
 // TestFactsAreFree: to choose the specialization of a launch makes no objects.
 func TestFactsAreFree(t *testing.T) {
+	serial.Because(t, "it counts the objects of the process")
 	best, err := Best()
 	if err != nil {
 		t.Skip(err)

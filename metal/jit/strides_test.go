@@ -55,6 +55,7 @@ func noise(n int, seed uint64) []byte {
 // TestStridedInputs: each launch reads what Go reads by the same strides, in specializations of
 // its own and in the root.
 func TestStridedInputs(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	_, err := Best()
 	if err != nil {
@@ -104,6 +105,7 @@ func TestStridedInputs(t *testing.T) {
 
 // TestSpreadStores: stores of lanes that lie a constant stride apart write their elements and leave the others alone.
 func TestSpreadStores(t *testing.T) {
+	t.Parallel()
 	_, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -136,6 +138,7 @@ func TestSpreadStores(t *testing.T) {
 // TestStrayStrides: indices that leave the buffer, and that wrap in their type, do so on machine code as they do on the
 // reference executor, whether the strides are known or not.
 func TestStrayStrides(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	_, err := Best()
 	if err != nil {
@@ -189,6 +192,7 @@ func TestStrayStrides(t *testing.T) {
 
 // TestFarStrides reaches places beyond 2^31 and 2^32 bytes of a buffer of which hardly any page is there.
 func TestFarStrides(t *testing.T) {
+	t.Parallel()
 	_, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -233,6 +237,7 @@ func TestFarStrides(t *testing.T) {
 // TestGatherByLongs loads elements of every size at places that are 64-bit numbers of the lanes', from the first to the
 // last one of short buffers.
 func TestGatherByLongs(t *testing.T) {
+	t.Parallel()
 	_, err := Best()
 	if err != nil {
 		t.Skip(err)
@@ -280,6 +285,7 @@ kernel void k(device const T *in [[buffer(0)]], device const long *at [[buffer(1
 // TestDivideLanes divides lanes by a number that all of them have, quotient and remainder alone and together, and by
 // numbers of their own.
 func TestDivideLanes(t *testing.T) {
+	t.Parallel()
 	_, err := Best()
 	if err != nil {
 		t.Skip(err)

@@ -15,6 +15,7 @@ import (
 // TestWhoKnowsProcessors: one file names the processors that there is machine code for. What chooses instructions,
 // finds out about lanes or allocates registers knows none.
 func TestWhoKnowsProcessors(t *testing.T) {
+	t.Parallel()
 	processors := map[string]bool{"amd64": true, "arm64": true}
 	knows := map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {

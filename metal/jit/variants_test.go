@@ -21,6 +21,7 @@ func prepare(tb testing.TB, text string, level Level) *Executable {
 // Short kernels without loops run all lanes of a SIMD-group at a time where registers are wide and many, if those lanes
 // lie in a row.
 func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
+	t.Parallel()
 	best, err := Best()
 	if err != nil || !best.Has(AVX512) {
 		t.Skip("no AVX-512 on this processor")
@@ -59,6 +60,7 @@ func TestShortKernelsRunWholeSimdGroups(t *testing.T) {
 
 // Each kind of launch has code of its own, the same for all launches of a kind.
 func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
+	t.Parallel()
 	for _, level := range Levels() {
 		const text = "kernel void k(device float* a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = i; }"
 		p := prepare(t, text, level)

@@ -22,6 +22,7 @@ func chain(n int, line func(i int) string) string {
 // Small texts can ask for endless work. Each is refused with a code, or compiles: what it costs is counted, so the
 // test needs no clock.
 func TestBudgets(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine that works up to its limits: slow under the race detector, which learns nothing from it")
 	}
@@ -110,6 +111,7 @@ func TestBudgets(t *testing.T) {
 
 // A compilation ends when its caller says so, with what the caller says, wherever it is.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	text := "int f0(int x) { return x * 3; }\n" + chain(39, func(i int) string {
 		return fmt.Sprintf("int f%d(int x) { return f%d(x) + f%d(x + 1); }", i, i-1, i-1)
 	}) + "kernel void k(device int *x) { x[0] = f39(x[1]); }"
@@ -128,6 +130,7 @@ func TestStop(t *testing.T) {
 
 // A header that includes itself is read once.
 func TestIncludeCycle(t *testing.T) {
+	t.Parallel()
 	texts := map[string]string{"a.h": "#include \"b.h\"\n#define A 1\n", "b.h": "#include \"a.h\"\n#define B 2\n"}
 	_, err := Compile(Source{Text: "#include \"a.h\"\nkernel void k(device int *x) { x[0] = A + B; }"}, Options{
 		Include: func(name string) (string, bool) { s, ok := texts[name]; return s, ok },
@@ -137,6 +140,7 @@ func TestIncludeCycle(t *testing.T) {
 
 // A parser that has given up inside a class stops there.
 func TestGivesUpInClass(t *testing.T) {
+	t.Parallel()
 	_, errs := Parse(Unit{Sources: []Source{{Name: "source", Text: "struct S {\n" +
 		chain(2*MaxErrors, func(i int) string { return fmt.Sprintf("unknown%d f() { return 1 + ; }", i) }) + "};"}}})
 	require.Len(t, errs, MaxErrors+1)
@@ -145,6 +149,7 @@ func TestGivesUpInClass(t *testing.T) {
 
 // The instances of a kernel template share their errors: a few are enough.
 func TestErrorsOfInstancesOnce(t *testing.T) {
+	t.Parallel()
 	text := "template <int N> [[kernel]] void k(device int *x) { x[N] = missing; }\n" + chain(700, func(i int) string {
 		return fmt.Sprintf(`template [[host_name("k%d")]] [[kernel]] void k<%d>(device int *x);`, i, i)
 	})
@@ -163,6 +168,7 @@ func mustPrelude(t *testing.T) *frozen {
 
 // Instances are found by all their arguments, however many there are.
 func TestInstances(t *testing.T) {
+	t.Parallel()
 	var x instances[*funcInst]
 	arg := func(n int) boundArg {
 		return boundArg{isVal: true, vt: typeInt, val: operand{ty: typeInt.kt, bits: uint64(n)}}

@@ -12,6 +12,7 @@ import (
 // Of a float there are no min and max (_valid_fetch_max_type does not hold), in threadgroup memory there is no float;
 // of 64 bits there are only min and max without a result; a compare and exchange is weak; there is no atomic_long.
 func TestAtomicsThatMetalHas(t *testing.T) {
+	t.Parallel()
 	const any = "load store exchange compare_exchange_weak"
 	const ints = any + " fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor"
 	has := map[string]string{

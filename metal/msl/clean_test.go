@@ -30,6 +30,7 @@ func execute(t *testing.T, c *kerneltest.Case, mod *kir.Module) [][]byte {
 
 // Cleaning, unrolling and the promotion of arrays do not change what a kernel computes.
 func TestCleaningKeepsMeaning(t *testing.T) {
+	t.Parallel()
 	n := *cleanPrograms
 	if testing.Short() {
 		n /= 3

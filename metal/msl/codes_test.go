@@ -86,6 +86,7 @@ func testCodes(t *testing.T, file string, check func(text string, opt Options) E
 }
 
 func TestSyntaxCodes(t *testing.T) {
+	t.Parallel()
 	testCodes(t, "codes.go", func(text string, _ Options) ErrorList {
 		_, errs := Parse(ppText(text))
 		return errs
@@ -93,6 +94,7 @@ func TestSyntaxCodes(t *testing.T) {
 }
 
 func TestCheckCodes(t *testing.T) {
+	t.Parallel()
 	testCodes(t, "codes_check.go", func(text string, opt Options) ErrorList {
 		mod, err := Compile(Source{Name: "source", Text: text}, opt)
 		if err == nil && len(mod.Kernels) == 1 {
@@ -108,6 +110,7 @@ func TestCheckCodes(t *testing.T) {
 
 // The README names the files a reader starts with.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, file := range []string{"scan.go", "pp.go", "parse.go", "ast.go", "errors.go", "codes.go"} {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
 // The files testdata/check_*.metal hold the errors that compiling them gives, all of them at once.
 func TestExpectedErrors(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/check_*.metal")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -32,6 +34,7 @@ func TestExpectedErrors(t *testing.T) {
 
 // Errors and instructions bear the names and lines that #line gives.
 func TestPositions(t *testing.T) {
+	t.Parallel()
 	text := "kernel void k(device float *x) {\n#line 7 \"source\"\n  x[0] = 1;\n}\n"
 	mod, err := Compile(Source{Name: "whole", Text: text}, Options{})
 	require.NoError(t, err)
@@ -50,6 +53,7 @@ func TestPositions(t *testing.T) {
 
 // A small text that asks for endless work is refused in bounded time.
 func TestBombs(t *testing.T) {
+	serial.Because(t, "it bounds the time of a text")
 	calls := "float f0(float x) { return x * x + 1; }\n"
 	for i := 1; i < 30; i++ {
 		calls += fmt.Sprintf("float f%d(float x) { return f%d(x) + f%d(x + 1); }\n", i, i-1, i-1)
@@ -72,6 +76,7 @@ func TestBombs(t *testing.T) {
 
 // Any number of goroutines may compile at once: the prelude is shared and frozen.
 func TestConcurrentCompile(t *testing.T) {
+	t.Parallel()
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

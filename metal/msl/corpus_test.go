@@ -36,6 +36,7 @@ func readCorpus(t *testing.T) []corpusRow {
 
 // Of all that the repositories pass to metal_kernel at least 98 % compile, and each other text has its reason.
 func TestCorpusManifest(t *testing.T) {
+	t.Parallel()
 	rows := readCorpus(t)
 	seen := map[string]bool{}
 	ok := 0
@@ -63,6 +64,7 @@ func TestCorpusManifest(t *testing.T) {
 // Where it is not, any that the text compiles with will do. What metal_kernel hands to the compiler, the text behind
 // its signature, is the unit. The texts are other people's: they stay out of this repository.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("MLXLUA_KERNEL_CASES")
 	if dir == "" {
 		t.Skip("MLXLUA_KERNEL_CASES names no folder of texts")

@@ -10,6 +10,7 @@ import (
 // Address space words and const stand wherever a declarator of C++ with Metal's qualifiers has a place for them: before
 // or after the type, behind *, and before the * or & in parentheses, where they are of what it leads to.
 func TestPlacesOfAddressSpaces(t *testing.T) {
+	t.Parallel()
 	const head = "using namespace metal;\n" +
 		"void f1(float (thread *r)[2]) {} void f2(thread float (*r)[2]) {} void f3(thread float (&r)[2]) {}\n" +
 		"void f4(float thread r[2][2]) {} void f5(float (thread &r)[2]) {} void f6(float (thread *)[2]) {}\n" +

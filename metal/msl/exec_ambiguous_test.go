@@ -4,6 +4,7 @@ import "testing"
 
 // A condition that starts with a type may be an expression all the same.
 func TestConditionsThatStartWithTypes(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
   int a = 3, n = 0, s = 0, d = 0, init = 0, pos = 0;
   switch (int(a)) { case 3: s = 7; break; default: s = 1; }
@@ -19,6 +20,7 @@ func TestConditionsThatStartWithTypes(t *testing.T) {
 
 // A braced list of one element asks for the element's type without evaluating it: the element may read variables.
 func TestBracedListOfAVariable(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 struct P { float a; };
 struct Q : P {};

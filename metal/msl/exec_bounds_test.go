@@ -13,6 +13,7 @@ import (
 // A computed index beyond a vector is a fault that names kernel and line, for the interpreter and machine code of every
 // level; one inside gives the component. LLVM's extractelement, which Metal compiles it to, gives any value at all.
 func TestIndexBeyondVectors(t *testing.T) {
+	t.Parallel()
 	for body, name := range map[string]string{
 		"float4 v(1, 2, 3, 4);\nx = v[n];":                                      "read of v",
 		"float4 v(1, 2, 3, 4);\nv[n] = x;":                                      "write of v",

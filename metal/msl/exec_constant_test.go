@@ -6,6 +6,7 @@ import (
 
 // A constant is a template argument by pointer and by reference: each one makes an instance of its own.
 func TestConstantsAsTemplateArguments(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 constant float tab[4] = {1, 2, 3, 4};
 constant float tab2[4] = {10, 20, 30, 40};
@@ -36,6 +37,7 @@ int k = in[2];`, []row{
 // Unions and bit-fields are constants: their bytes are those of the little-endian layout that Metal has, and constexpr
 // functions compute with them.
 func TestConstantsOfUnions(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 union U { float f; uint u; uchar b[4]; };
 struct B { uint a : 3; uint b : 5; int c : 4; };
@@ -74,6 +76,7 @@ B copy = bs[k];`, []row{
 
 // A packed vector is packed as a value too: it has its size, and takes part in arithmetic as an ordinary one.
 func TestPackedValues(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 struct V { packed_float3 p; float w; };
 template <typename T> int ps(T x) { return sizeof(T); }
@@ -91,6 +94,7 @@ packed_float3 a = packed_float3(1, 2, 3); auto b = packed_float3(1.0f); V v{pack
 
 // Digraphs and words stand for operators ([lex.digraph]).
 func TestDigraphs(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 %:define X 3
 `, `

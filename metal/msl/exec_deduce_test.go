@@ -10,6 +10,7 @@ import (
 
 // Class template arguments come from constructors, guides and copies, as C++17 has it ([over.match.class.deduct]).
 func TestClassArgumentsAreDeduced(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <typename A, typename B> struct Pair { A a; B b; };
 template <typename A, typename B> Pair(A, B) -> Pair<A, B>;
@@ -28,6 +29,7 @@ Pair p{1, 2.5f}; Box b(3.5h); Box c = 4; Arr r{1, 2, 3}; auto q = Pair{1.5f, 2u}
 
 // A pack is deduced from what its pattern names, once an element even if the pattern names it twice.
 func TestPacksAreDeduced(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <typename A, typename B> struct P2 { A a; B b; };
 template <typename... T> int f1(P2<T, T>... c) { return sizeof...(T); }
@@ -45,6 +47,7 @@ int x = 3; float y = 4;`, []row{
 
 // Deduced classes of lambdas, of constants and of other instances keep their values and their sizes.
 func TestDeductionInUse(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 struct Params { int n; float scale; packed_uint2 dim; bool flag; half h[3]; };
 struct Node { short l, r; half v; }; constant Node tree[3] = {{1, 2, 0.5h}, {-1, -1, 1.0h}, {-1, -1, 2.0h}};
@@ -75,6 +78,7 @@ int k = in[1]; U lu = tab[k]; lu.u |= 1; float acc[2][2] = {}; for (auto &r : ac
 
 // a ?: b, an extension of GNU that clang has, evaluates a once.
 func TestConditionalWithoutMiddle(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
 int n = in[0], m = in[5], k = 0; float f = 2.5f;`, []row{
 		{"n ?: 7", 7}, {"m ?: 7", 5}, {"f ?: 1", 2.5}, {"n ?: n ?: 9", 9}, {"(k++ ?: 4) + k", 5}, {"(++k ?: 4) + k", 4},
@@ -84,6 +88,7 @@ int n = in[0], m = in[5], k = 0; float f = 2.5f;`, []row{
 
 // What C++17 does not deduce is refused, with what to write.
 func TestRefusesToDeduce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ pre, body, want string }{
 		{"template <typename A, typename B> struct P { A a; B b; };", "P p{1, 2.0f};",
 			"(int, float): write P<...>: it has neither a constructor nor a deduction guide"},

@@ -169,11 +169,15 @@ var lvalueRows = []row{
 }
 
 func TestLvalues(t *testing.T) {
+	t.Parallel()
 	runRows(t, lvalueText, "bool c = in[1] == 1, n = in[0] == 1;", lvalueRows)
 }
 
 // The same in every address space, in kernels whose lanes choose differently.
-func TestLvalueSpaces(t *testing.T) { runKernels(t, lvalueKernels) }
+func TestLvalueSpaces(t *testing.T) {
+	t.Parallel()
+	runKernels(t, lvalueKernels)
+}
 
 // spaceCase is a kernel that does the same things to structures of one address space, which are all of buffer s behind
 // the pointer d or a copy of them.
@@ -297,6 +301,7 @@ kernel void k(device atomic_int *out, uint i [[thread_position_in_grid]]) {
 
 // Sides of unlike types, value categories or address spaces are read: ?: is no lvalue then, and its type says so.
 func TestConditionalTypes(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 struct P { float x; };
 struct Q : P { float y; };

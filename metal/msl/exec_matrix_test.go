@@ -67,6 +67,7 @@ if (lane != 0) return;
 `
 
 func TestMatrices(t *testing.T) {
+	t.Parallel()
 	a, b := count(4, 4, 1, 1), count(4, 4, -7, 2)
 	p, q := count(2, 3, 2, 1), count(3, 2, -4, 3)
 	vec := func(xs ...float64) mat { return mat{xs} }
@@ -105,6 +106,7 @@ for (int i = 0; i < ` + strconv.Itoa(n) + `; ++i) out[i] = r[i / ` +
 }
 
 func TestMatrixScalars(t *testing.T) {
+	t.Parallel()
 	for expr, want := range map[string]float64{
 		"determinant(float2x2(float2(3, 1), float2(4, 2)))":                            2,
 		"determinant(float3x3(float3(2, 0, 1), float3(1, 3, 2), float3(1, 1, 4)))":     18,
@@ -121,6 +123,7 @@ func TestMatrixScalars(t *testing.T) {
 
 // Matrices as members, in every address space.
 func TestMatrixPlaces(t *testing.T) {
+	t.Parallel()
 	pre := `struct Box { float s; float2x2 m; };
 constant float2x2 swap = float2x2(float2(0, 1), float2(1, 0));
 `
@@ -144,6 +147,7 @@ mine[lane][0][1] = swap[0][1] + from[1][1].y;`, 32, 128, msl.Options{})
 
 // The values of the Metal specification's formulas for packed numbers, computed here in float64.
 func TestPack(t *testing.T) {
+	t.Parallel()
 	srgb := func(c float64) float64 {
 		if c < 0.0031308 {
 			return 12.92 * c

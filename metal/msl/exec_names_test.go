@@ -11,6 +11,7 @@ import (
 
 // The names by which Apple's headers call the library mean the same functions.
 func TestInternalNames(t *testing.T) {
+	t.Parallel()
 	f := func(x float64) func(int) float32 { return func(int) float32 { return float32(x) } }
 	for _, c := range []struct {
 		expr string
@@ -39,6 +40,7 @@ func TestInternalNames(t *testing.T) {
 
 // Overloads for a half type in namespace metal that call the internal names leave calls with other types alone.
 func TestOverloadsInMetal(t *testing.T) {
+	t.Parallel()
 	pre := `namespace metal {
 bfloat sqrt(bfloat x) {
   return static_cast<bfloat>(__metal_sqrt(static_cast<float>(x), __METAL_FAST_MATH__)) + bfloat(1); }

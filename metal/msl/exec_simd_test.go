@@ -48,6 +48,7 @@ func lanes(f func(i int) float32) []float32 {
 }
 
 func TestSimdFunctions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		expr string
 		want func(i int) float32
@@ -127,6 +128,7 @@ func TestSimdFunctions(t *testing.T) {
 
 // Votes as values of their class and as numbers in variables.
 func TestVoteVariables(t *testing.T) {
+	t.Parallel()
 	got := runLanes(t, "", `
   simd_vote v = simd_ballot(lane < 5); auto w = simd_ballot(lane > 29);
   uint64_t a = simd_ballot(lane == 1); ulong b = ulong(w) >> 30; uint c = simd_ballot(lane == 2);
@@ -137,6 +139,7 @@ func TestVoteVariables(t *testing.T) {
 
 // A collective inside a branch acts on the lanes that take it.
 func TestSimdDivergence(t *testing.T) {
+	t.Parallel()
 	got := runLanes(t, "",
 		"out[lane] = -1; if (lane < 4) { out[lane] = simd_sum(1.0f); } else if (lane < 7) out[lane] = simd_max(lane);",
 		32, 32, msl.Options{})
@@ -152,6 +155,7 @@ func TestSimdDivergence(t *testing.T) {
 }
 
 func TestAtomics(t *testing.T) {
+	t.Parallel()
 	got := runLanes(t, "", `
   threadgroup atomic_int tg; device atomic<float> *tf = (device atomic<float> *)(cnt + 2);
   if (tid == 0) { atomic_store_explicit(&tg, 5, memory_order_relaxed);
@@ -179,6 +183,7 @@ func TestAtomics(t *testing.T) {
 
 // An 8x8 product, loaded, multiplied and stored by a SIMD-group, against the definition.
 func TestSimdgroupMatrix(t *testing.T) {
+	t.Parallel()
 	got := runLanes(t, "", `
   simdgroup_float8x8 a, b, c = simdgroup_float8x8(1.0f), d;
   simdgroup_load(a, in, 8); simdgroup_load(b, in + 64, 8, ulong2(0, 0), true);
@@ -206,6 +211,7 @@ func TestSimdgroupMatrix(t *testing.T) {
 
 // 1 + 2^-12 squared is 1 + 2^-11 + 2^-24: the last term survives only in an fma.
 func TestContraction(t *testing.T) {
+	t.Parallel()
 	body := `
   float a = in[1] + 0.000244140625f, p = a * a;
   out[0] = a * a - 1.00048828125f; out[1] = p - 1.00048828125f;
@@ -220,6 +226,7 @@ func TestContraction(t *testing.T) {
 
 // Threads that have returned do not hold up a barrier, and address spaces are deduced for auto.
 func TestThreadgroupMemory(t *testing.T) {
+	t.Parallel()
 	got := runLanes(t, `
 constant float table[4] = {1, 2, 3, 4};
 template <typename P> float third(P p) { return p[2]; }
@@ -238,6 +245,7 @@ void put(threadgroup float *p, uint i, float x) { p[i] = x; }
 
 // Too much threadgroup memory is the fault of one kernel, not of the text.
 func TestRefusedKernel(t *testing.T) {
+	t.Parallel()
 	mod, err := msl.Compile(msl.Source{Name: "t", Text: `
 template <int N> [[kernel]] void k(device float *out) { threadgroup float a[N]; a[0] = 1; out[0] = a[0]; }
 template [[host_name("just")]] [[kernel]] void k<8192>(device float *);
@@ -251,6 +259,7 @@ template [[host_name("more")]] [[kernel]] void k<8193>(device float *);`}, msl.O
 }
 
 func TestReflection(t *testing.T) {
+	t.Parallel()
 	mod, err := msl.Compile(msl.Source{Name: "t", Text: `
 struct Params { int n; float s; };
 [[kernel, max_total_threads_per_threadgroup(256)]] void k(device const float *a [[buffer(2)]],

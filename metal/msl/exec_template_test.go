@@ -11,6 +11,7 @@ import (
 // A class template that names itself with other arguments before :: means the other instance, as C++14 has it
 // ([temp.local]): the constants are factorials, the types end at the specialisation.
 func TestTemplateNamesItself(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <int N> struct Fact { static constexpr constant int v = N * Fact<N - 1>::v; };
 template <> struct Fact<0> { static constexpr constant int v = 1; };
@@ -34,6 +35,7 @@ template <int N> struct Own {
 
 // Types and constants that never end, or need themselves, are errors: no hang, and no silent value.
 func TestEndlessDefinitions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ pre, use, want string }{
 		{"template <int N> struct F { using type = typename F<N + 1>::type; };", "F<0>::type(1)", "more than 400 deep"},
 		{"template <int N> struct F { static constexpr constant int v = F<N + 1>::v; };", "F<0>::v", "more than 400 deep"},
@@ -53,6 +55,7 @@ func TestEndlessDefinitions(t *testing.T) {
 
 // A result type after -> may name the parameters anywhere in it.
 func TestTrailingResultTypes(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <typename T> struct Box {
   T v;

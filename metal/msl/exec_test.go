@@ -56,6 +56,7 @@ func runRows(t *testing.T, pre, body string, rows []row) {
 }
 
 func TestArithmetic(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
   int i7 = 7; uint u3 = 3; short s = -5; uchar uc = 250; char c = -3; half h = 2048; float f = 1.5f; bool tr = true;
   long big = 1l << 40; ulong ub = ~0ul; bfloat bf = 1.0bf; int m1 = -1; ushort us = 65535;`, []row{
@@ -78,6 +79,7 @@ func TestArithmetic(t *testing.T) {
 }
 
 func TestControlFlow(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 int early(int x) { if (x < 0) return -1; if (x == 0) { return 0; } for (int i = 0; i < 10;
   i++) { if (i == x) return i * 10; } return 99; }
@@ -114,6 +116,7 @@ int left(int n, int m) { int v = 7; leave(v, n, m); return v; }
 }
 
 func TestVectors(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
   float4 v = float4(1, 2, 3, 4); float3 w = v.xyz; w.zx = float2(10, 20); v.w *= 2; v.xy += float2(0.5f);
   int2 iv = int2(7, -7) / 2; uint3 uu = uint3(5); float4 mix4 = float4(v.xy, 9, w.z); half2 hh = half2(v.xw);
@@ -135,6 +138,7 @@ func TestVectors(t *testing.T) {
 }
 
 func TestStructs(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 struct P { float x, y; float len2() const { return x * x + y * y; } void scale(float s) { x *= s; y *= s; } };
 struct C { float re, im; C() : re(0), im(0) {} C(float r) : re(r), im(0) {} C(float r, float i) : re(r), im(i) {}
@@ -175,6 +179,7 @@ namespace ns { constant int kk = 12; namespace in { int f() { return kk; } } str
 }
 
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <typename T> T twice(T x) { return x + x; }
 template <typename T, typename U> auto mixed(T a, U b) -> decltype(a + b) { return a + b; }

@@ -44,6 +44,7 @@ func checkExpected(t *testing.T, name, text string, errs ErrorList) {
 
 // The files testdata/syntax_*.metal hold the errors that parsing them gives, all of them at once.
 func TestExpectedSyntaxErrors(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/syntax_*.metal")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

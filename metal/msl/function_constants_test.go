@@ -10,6 +10,7 @@ import (
 // What a text declares and does not have is an error of the kernels that reach it, and of no others: function constants
 // without a value, functions without a body.
 func TestReachedOnly(t *testing.T) {
+	t.Parallel()
 	const head = "using namespace metal;\nconstant bool f [[function_constant(0)]]; constant bool g = !f;\n" +
 		"constant int n [[function_constant(1)]]; constant int m = is_function_constant_defined(n) ? n : 4;\n" +
 		"inline float far(float x); template <typename T> T farT(T x); struct S { float m(float x) const; float v; };\n" +
@@ -65,6 +66,7 @@ func TestReachedOnly(t *testing.T) {
 
 // Values of function constants have the constant's type; a name or an index that the text has not is an error.
 func TestFunctionConstantValues(t *testing.T) {
+	t.Parallel()
 	const text = "using namespace metal;\n" +
 		"constant bool b [[function_constant(0)]]; constant uchar c [[function_constant(1)]];\n" +
 		"constant half h [[function_constant(2)]]; constant int3 v [[function_constant(3)]];\n" +
@@ -112,6 +114,7 @@ func TestFunctionConstantValues(t *testing.T) {
 // A function constant has its value when a kernel is made, not when the text is compiled: as in Metal it is no constant
 // expression.
 func TestFunctionConstantsAreNoConstantExpressions(t *testing.T) {
+	t.Parallel()
 	const head = "using namespace metal;\nconstant int n [[function_constant(0)]]; constant int twice = 2 * n;\n" +
 		"template <int N> int get() { return N; }\n"
 	opt := Options{FunctionConstants: []FunctionConstant{{Name: "n", Values: []any{4.0}}}}

@@ -22,7 +22,10 @@ func small(n int, seed uint64) []float32 {
 }
 
 // Algorithms of threadgroups: memory, barriers, atomics.
-func TestThreadgroupKernels(t *testing.T) { runKernels(t, threadgroupKernels) }
+func TestThreadgroupKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, threadgroupKernels)
+}
 
 var (
 	sortKeys = noise(128, 1)
@@ -238,7 +241,10 @@ kernel void k(device atomic_ulong *out [[buffer(0)]], uint i [[thread_position_i
 }
 
 // Algorithms of one thread each.
-func TestThreadKernels(t *testing.T) { runKernels(t, threadKernels) }
+func TestThreadKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, threadKernels)
+}
 
 var (
 	crcTable   = crc32.MakeTable(crc32.IEEE)

@@ -7,7 +7,10 @@ import (
 )
 
 // Corners of the language that kernels use now and then.
-func TestCornerKernels(t *testing.T) { runKernels(t, cornerKernels) }
+func TestCornerKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, cornerKernels)
+}
 
 var one = [3]int{1, 1, 1}
 

@@ -26,7 +26,10 @@ func fallthroughs(i int) int32 {
 }
 
 // What the language has, in kernels of their own.
-func TestLanguageKernels(t *testing.T) { runKernels(t, languageKernels) }
+func TestLanguageKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, languageKernels)
+}
 
 var numbers = list(64, func(i int) int32 { return int32(i) })
 

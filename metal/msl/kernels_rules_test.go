@@ -3,7 +3,10 @@ package msl_test
 import "testing"
 
 // What further rules of the language come to, in kernels of their own.
-func TestRuleKernels(t *testing.T) { runKernels(t, ruleKernels) }
+func TestRuleKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, ruleKernels)
+}
 
 var ruleKernels = []kernelCase{
 	{name: "atomic bools are bytes", grid: [3]int{64, 1, 1}, group: [3]int{64, 1, 1}, in: []any{make([]byte, 12)},

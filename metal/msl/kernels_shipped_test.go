@@ -3,7 +3,10 @@ package msl_test
 import "testing"
 
 // What kernels of libraries that ship for Metal rely on, in kernels of their own.
-func TestShippedKernels(t *testing.T) { runKernels(t, shippedKernels) }
+func TestShippedKernels(t *testing.T) {
+	t.Parallel()
+	runKernels(t, shippedKernels)
+}
 
 var shippedKernels = []kernelCase{
 	{name: "a deleted template with specialisations", grid: one, want: []int32{7, 20, 3}, text: `

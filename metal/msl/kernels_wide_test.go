@@ -7,7 +7,10 @@ import (
 
 // Vectors of more than four components: Metal's vec<T, N> is Clang's T __attribute__((ext_vector_type(N))) for every N.
 // Published kernels move eight halves at once with them and keep the fragments of matrices in them.
-func TestWideVectors(t *testing.T) { runKernels(t, wideKernels) }
+func TestWideVectors(t *testing.T) {
+	t.Parallel()
+	runKernels(t, wideKernels)
+}
 
 // sixteenths are numbers that every float type holds exactly.
 func sixteenths(n int) []float32 { return list(n, func(i int) float32 { return float32(i%64)/16 - 2 }) }

@@ -16,6 +16,7 @@ var golden64 = flag.String("golden64", "testdata/math64.txt",
 
 // TestDoubleAccuracy compares with values that mpmath computed: 4 units of the last place at most.
 func TestDoubleAccuracy(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(*golden64)
 	require.NoError(t, err)
 	type point struct{ x, y, want, tail float64 }
@@ -70,6 +71,7 @@ func ordinal(x float64) int64 {
 
 // TestDoubleSpecials: what C's Annex F says of zeros, infinities and NaN.
 func TestDoubleSpecials(t *testing.T) {
+	t.Parallel()
 	inf, nan, negZero := math.Inf(1), math.NaN(), math.Copysign(0, -1)
 	for _, c := range []struct {
 		expr string

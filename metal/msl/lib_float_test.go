@@ -87,6 +87,7 @@ func worst32(got, xs []float32, ref func(float64) float64) (worst float64, at fl
 
 // TestReductionNextToMultiples: the floats nearest to multiples of pi/2, where all leading digits cancel.
 func TestReductionNextToMultiples(t *testing.T) {
+	t.Parallel()
 	var xs []float32
 	for n := 1; n < 50000; n++ {
 		xs = append(xs, float32(float64(n)*math.Pi/2))

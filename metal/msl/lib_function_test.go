@@ -12,6 +12,7 @@ import (
 )
 
 func TestIntegerFunctions(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
   char c = -128, d = 127; uchar uc = 250; short s = -300; int i = -7; uint u = 0xf0f0f0f0; ulong ul = 1ul << 40;
   int4 v = int4(1, -2, 2147483647, -2147483647 - 1), w = int4(5, 5, 5, -5);`, []row{
@@ -42,6 +43,7 @@ func TestIntegerFunctions(t *testing.T) {
 }
 
 func TestCommonAndGeometricFunctions(t *testing.T) {
+	t.Parallel()
 	runRows(t, "", `
   float3 a = float3(1, 2, 2), b = float3(3, 0, 4); half3 h = half3(1, 2, 2); int e = 0; float m = frexp(-20.0f, e);
   float whole = 0; float part = modf(-3.75f, whole); int e0 = 9; float m0 = frexp(0.0f, e0); float nan = NAN;
@@ -80,6 +82,7 @@ func TestCommonAndGeometricFunctions(t *testing.T) {
 }
 
 func TestPreludeNames(t *testing.T) {
+	t.Parallel()
 	runRows(t, `
 template <typename T> struct Pick { using type = metal::conditional_t<metal::is_same_v<T, half>, float, T>; };
 constant metal::array<int, 3> arr = {1, 2, 3};
@@ -121,6 +124,7 @@ constant mlx::os_log logger("mlx", "test");
 }
 
 func TestElemToLoc(t *testing.T) {
+	t.Parallel()
 	shape, strides, strides2 := []int32{2, 3, 4, 5}, []int64{7, -100, 13, 2}, []int64{1, 0, 3, 50}
 	var sh, st, st2 []byte
 	for i := range shape {
@@ -167,6 +171,7 @@ func TestElemToLoc(t *testing.T) {
 
 // TestComplexFunctions compares with Go's complex128, in units of float's precision times the modulus.
 func TestComplexFunctions(t *testing.T) {
+	t.Parallel()
 	values := []complex128{complex(1, 2), complex(-0.5, 0.25), complex(0, 1), complex(-3, -4), complex(0.001, -2),
 		complex(2, 0), complex(-2, 0), complex(1e-3, 1e-3)}
 	type check struct {

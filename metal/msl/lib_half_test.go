@@ -15,6 +15,7 @@ import (
 // TestHalfFunctions: on all 65536 values of a half type, a function is the float function rounded once. The float
 // result is within 4 units of its last place, so the half may differ from the rounded truth only beside a tie.
 func TestHalfFunctions(t *testing.T) {
+	t.Parallel()
 	for _, typ := range []struct {
 		name   string
 		t      kir.Type

@@ -10,6 +10,7 @@ import (
 
 // TestPowAccuracy: pow over exponents for which the result stays in range, for all specials, and powr.
 func TestPowAccuracy(t *testing.T) {
+	t.Parallel()
 	m := newMapper(t, "float", "pow(x, y)")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var xs, ys []float32
@@ -46,6 +47,7 @@ func TestPowAccuracy(t *testing.T) {
 
 // TestBinaryFloatAccuracy: functions of two operands on all pairs of specials and on random pairs.
 func TestBinaryFloatAccuracy(t *testing.T) {
+	t.Parallel()
 	nan := math.NaN()
 	for _, f := range []struct {
 		expr   string

@@ -26,6 +26,7 @@ func manyKernels(n, bad int) Source {
 
 // A kernel that is made when it is asked for is the kernel that Compile makes with all the others.
 func TestLibraryMakesTheSameKernels(t *testing.T) {
+	t.Parallel()
 	src := manyKernels(40, -1)
 	whole, err := Compile(src, Options{})
 	require.NoError(t, err)
@@ -54,6 +55,7 @@ func TestLibraryMakesTheSameKernels(t *testing.T) {
 
 // What is wrong with an instance that Load has not made is the error of its kernel, and of no other.
 func TestLibraryErrorsOfOneKernel(t *testing.T) {
+	t.Parallel()
 	const bad = 31
 	src := manyKernels(40, bad)
 	_, err := Compile(src, Options{})
@@ -73,6 +75,7 @@ func TestLibraryErrorsOfOneKernel(t *testing.T) {
 
 // A kernel that is given up leaves nothing behind that the next one could meet.
 func TestLibraryGoesOnAfterGivingUp(t *testing.T) {
+	t.Parallel()
 	src := Source{Name: "two", Text: `
 template <int N> struct Deep { static constexpr int v = Deep<N + 1>::v; };
 template <int N> [[kernel]] void f(device int *x) { if constexpr (N == 1) x[0] = Deep<0>::v; else x[0] = N; }
@@ -91,6 +94,7 @@ template [[host_name("c")]] [[kernel]] void f<2>(device int *x);
 
 // Most texts are made whole, so that all that is wrong is heard of at once; thousands of instances are not.
 func TestLoadIsBounded(t *testing.T) {
+	t.Parallel()
 	l, err := Load(manyKernels(40, -1), Options{})
 	require.NoError(t, err)
 	require.Zero(t, l.left)
@@ -105,6 +109,7 @@ func TestLoadIsBounded(t *testing.T) {
 
 // What several kernels use is wrong in each of them, also where the compiler has worked it out once for all.
 func TestLibraryErrorsOfSharedParts(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"function": "template <int N> int bad() { static_assert(N != 7, \"\"); return N; }\n#define USE bad<N>()",
 		"class": "template <int N> struct S { static_assert(N != 7, \"\"); int v; };\n" +

@@ -11,6 +11,7 @@ import (
 // What people get wrong, and what the message tells them to do. A text without a kernel is the body of one, as
 // metal_kernel makes it.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	const head = "using namespace metal;\nkernel void k(device float *out, const device float *inp, " +
 		"const device float3 *v3, const device int *ii, uint3 thread_position_in_grid [[thread_position_in_grid]]) {\n" +
 		"uint elem = thread_position_in_grid.x;\n"
@@ -152,6 +153,7 @@ func TestMistakes(t *testing.T) {
 
 // A name that nothing declares is reported once a kernel, however often it is used.
 func TestUndeclaredOnce(t *testing.T) {
+	t.Parallel()
 	_, err := Compile(Source{Name: "source", Text: `
 kernel void a(device float *x) { for (i = 0; i < 4; i++) x[i] = i; }
 kernel void b(device float *x) { x[i] = 1; }`}, Options{})
@@ -164,6 +166,7 @@ kernel void b(device float *x) { x[i] = 1; }`}, Options{})
 
 // Every hint is for a name that Metal does not declare: else nobody would see it.
 func TestHintsAreForUnknownNames(t *testing.T) {
+	t.Parallel()
 	for name := range hints {
 		if name == "mem_flags" { // a type, whose values people misspell
 			continue
@@ -185,6 +188,7 @@ func prelude0(t *testing.T, name string) bool {
 
 // Notes are of the statement that the error is in, stand once, and take no comment for a division that holds none.
 func TestNotesOfSyntaxErrors(t *testing.T) {
+	t.Parallel()
 	notes := func(body string) (list []string) {
 		_, errs := Parse(Unit{Sources: []Source{{Name: "source", Text: "kernel void k(device int *out) {\n" + body + "\n}"}}})
 		require.NotEmpty(t, errs, body)

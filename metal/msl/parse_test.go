@@ -204,6 +204,7 @@ var stmtForms = [][2]string{
 }
 
 func TestDeclarations(t *testing.T) {
+	t.Parallel()
 	for _, c := range declForms {
 		f, errs := Parse(ppText(c[0]))
 		require.NoError(t, errs.Err(), c[0])
@@ -212,6 +213,7 @@ func TestDeclarations(t *testing.T) {
 }
 
 func TestStatements(t *testing.T) {
+	t.Parallel()
 	for _, c := range stmtForms {
 		f, errs := Parse(ppText("void f() {\n" + c[0] + "\n}"))
 		if c[1] == "BAD" {
@@ -225,6 +227,7 @@ func TestStatements(t *testing.T) {
 
 // Places: after #line, in macros, and in the text itself.
 func TestLocations(t *testing.T) {
+	t.Parallel()
 	text := "#define TWICE(a) (a + a)\nint x = 1;\n#line 10 \"body\"\nint y = \\\n  TWICE(x) + 2;\n"
 	f, errs := Parse(ppText(text))
 	require.NoError(t, errs.Err())
@@ -251,6 +254,7 @@ func TestLocations(t *testing.T) {
 }
 
 func TestErrorText(t *testing.T) {
+	t.Parallel()
 	_, errs := Parse(ppText("#line 1 \"source\"\nint a\nfloat b;\n\tint c = (1 + ;\n#define BAD 1 + ;\nint d = BAD\n"))
 	require.Equal(t, "source:1:6: error MSL0201: expected ';' after a declaration, found the keyword 'float'\nint a\n"+
 		"     ^\n"+
@@ -262,6 +266,7 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
 	_, errs := Parse(ppText("void f() {\n" + strings.Repeat("int = 3;\n", 500) + "}"))
 	require.Len(t, errs, MaxErrors+1)
 	require.Equal(t, TooManyErrors, errs[MaxErrors].Code)
@@ -271,6 +276,7 @@ func TestErrorsAreBounded(t *testing.T) {
 
 // Deep nesting is an error, never a stack overflow; long but flat texts are fine.
 func TestDepth(t *testing.T) {
+	t.Parallel()
 	const n = 10000
 	rep := strings.Repeat
 	for name, text := range map[string]string{
@@ -324,6 +330,7 @@ func TestDepth(t *testing.T) {
 
 // A parsed prelude is a frozen parent: units extend its namespaces and macros without changing it, at the same time.
 func TestFrozenParent(t *testing.T) {
+	t.Parallel()
 	parent, errs := Parse(Unit{Sources: []Source{{"prelude", `
 #define LIMIT 3
 #define GONE 4

@@ -25,6 +25,7 @@ func ppText(text string) Unit { return Unit{Sources: []Source{{Name: "source", T
 
 // The examples of the C standard, ISO/IEC 9899:2011 6.10.3.3 and 6.10.3.5, with the results it gives.
 func TestStandardMacroExamples(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, in, want string }{
 		{"3: rescanning", `
 #define x 3
@@ -107,6 +108,7 @@ char p[] = join(x, y);`, `char p[] = "x ## y";`},
 }
 
 func TestPreprocess(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ in, want string }{
 		{"#if 1\na\n#else\nb\n#endif", "a"},
 		{"#if 0\na\n#elif 2 > 1 && !0\nb\n#elif 1\nc\n#else\nd\n#endif", "b"},
@@ -164,6 +166,7 @@ func TestPreprocess(t *testing.T) {
 }
 
 func TestIncludeAndDefines(t *testing.T) {
+	t.Parallel()
 	u := ppText("#include \"a.h\"\n#include <dir/b.h>\n#include \"a.h\"\nA N MAX(1,2)")
 	u.Defines = []Define{{"N", "16"}, {"MAX(a,b)", "a b"}}
 	u.Include = func(name string) (string, bool) {
@@ -188,6 +191,7 @@ func TestIncludeAndDefines(t *testing.T) {
 
 // Macros that multiply must end in an error soon, not in exhausted memory.
 func TestMacroBombs(t *testing.T) {
+	t.Parallel()
 	double := func(body string) string {
 		var b strings.Builder
 		b.WriteString("#define M0 x\n#define F0(a) a\n")
@@ -214,6 +218,7 @@ func TestMacroBombs(t *testing.T) {
 }
 
 func TestDirectiveErrors(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]Code{
 		"#define":                            BadDirective,
 		"#define defined 1":                  BadDirective,
@@ -268,6 +273,7 @@ func TestDirectiveErrors(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{ // all true, by 6.6 and 6.10.1 of the C standard
 		"(5 | 2) == 7 && (5 & 4) == 4 && (5 ^ 1) == 4", "1 < 2 && 2 <= 2 && 3 > 2 && 3 >= 3 && 1 != 2",
 		"-1 >> 1 == -1", "(0u - 1) / 2 == 0x7fffffffffffffff", "(0u - 1) % 10 == 5", "+3 - -3 == 2 * 3",
@@ -284,6 +290,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestLiterals(t *testing.T) {
+	t.Parallel()
 	f, errs := Parse(ppText(`constant char *s = "\a\b\f\n\r\t\v\\\'\"\?\0\12\x7f\u00e9\U0001F600";`))
 	require.NoError(t, errs.Err())
 	want := "\a\b\f\n\r\t\v\\'\"?\x00\n\x7f\u00e9\U0001F600"
@@ -296,6 +303,7 @@ func TestLiterals(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"0": "0", "42": "42", "1'000'000": "1000000", "0x1F": "31", "0XfFu": "255u", "0b1011": "11", "017": "15",
 		"7u": "7u", "7UL": "7ul", "7ull": "7ul", "7l": "7l", "18446744073709551615u": "18446744073709551615u",

@@ -9,6 +9,7 @@ import (
 // TestPreludeFunctions checks the bodies of all functions of the prelude and the math library that are no
 // templates: a kernel compiles only those that it uses.
 func TestPreludeFunctions(t *testing.T) {
+	t.Parallel()
 	pre, err := prelude()
 	require.NoError(t, err)
 	f, errs := Parse(Unit{Sources: []Source{{Name: "empty", Text: ""}}, Parent: pre.file})

@@ -10,6 +10,7 @@ import (
 // Other floats become bfloat by a cast only, and bfloat half, as Metal's compiler has it: "cannot initialize a variable
 // of type 'bfloat' with an rvalue of type 'float'", "assigning to 'bfloat' from incompatible type 'float'".
 func TestBfloatConversions(t *testing.T) {
+	t.Parallel()
 	const head = "using namespace metal;\nbfloat two(bfloat x) { return x * 2; }\n" +
 		"kernel void k(device bfloat *b, device half *h, device float *x) {\n"
 	for _, text := range []string{
@@ -36,6 +37,7 @@ func TestBfloatConversions(t *testing.T) {
 
 // What Metal refuses is refused, with a code; each text has one fault.
 func TestRefusedAsByMetal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text string
 		want Code

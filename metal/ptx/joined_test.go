@@ -13,6 +13,7 @@ import (
 
 // TestNeighbours: loads and stores of neighbours that are known to be aligned are one access, checked once.
 func TestNeighbours(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		params, body string
 		want         []string
@@ -57,6 +58,7 @@ func TestNeighbours(t *testing.T) {
 // TestJoinedFaults: of accesses that are checked together the first one that is outside is the one that is told, what
 // is stored before it is stored, and nothing behind it. Lengths cut the objects at each of them.
 func TestJoinedFaults(t *testing.T) {
+	t.Parallel()
 	k := compile(t, `kernel void f(device const int *a, device int4 *b, device int *c,
                    uint i [[thread_position_in_grid]]) {
   int x = a[0], y = a[1], z = a[i + 4], w = a[2 * i + 9];

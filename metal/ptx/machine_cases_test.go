@@ -17,6 +17,7 @@ import (
 // TestMasks executes texts on the machine: lanes that meet where they must, with the masks that they must
 // have, and write what the interpreter writes.
 func TestMasks(t *testing.T) {
+	t.Parallel()
 	n, ran := 0, 0
 	for _, c := range slices.Concat(groupCases(), matrixCases(), endingCases(), atomicCases(), builtinCases()) {
 		if c.name == "atomic f32" { // the machine has no atomic operations on floats

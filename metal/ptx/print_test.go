@@ -33,6 +33,7 @@ func after(t *testing.T, text, word string, n int) string {
 // TestReads: a text reads as what it does. Index and element are known to be no more than 2^32, so that one addition
 // makes the check, and the access takes one instruction.
 func TestReads(t *testing.T) {
+	t.Parallel()
 	k := compile(t, `kernel void twice(device const float *in, device float *out, uint i [[thread_position_in_grid]]) {
   out[i] = in[i] * 2;
 }`)
@@ -61,6 +62,7 @@ exit;`, after(t, s, "cvta.to.global.u64 %d6", 14))
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text string
 		want error
@@ -108,6 +110,7 @@ func TestRefusals(t *testing.T) {
 
 // TestPolls: loops that are not known to be short ask whether to stop.
 func TestPolls(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		loop  string
 		polls bool
@@ -135,6 +138,7 @@ func TestPolls(t *testing.T) {
 
 // TestLayout: the parameter has everything where Layout says.
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	k := compile(t, `kernel void f(device float *p, constant int4 &c, threadgroup float *s, device half *q,
   constant int *far, uint i [[thread_position_in_grid]]) {
   threadgroup float own[5];
@@ -180,6 +184,7 @@ func TestLayout(t *testing.T) {
 }
 
 func TestFaultIn(t *testing.T) {
+	t.Parallel()
 	b := make([]byte, ptx.ControlBytes)
 	_, ok := ptx.FaultIn(b)
 	require.False(t, ok)
@@ -194,6 +199,7 @@ func TestFaultIn(t *testing.T) {
 
 // TestModule: kernels of one source go into one text.
 func TestModule(t *testing.T) {
+	t.Parallel()
 	a := compile(t, "kernel void f(device int *p) { p[0] = 1; }")
 	b := compile(t, "constant int table[3] = {1, 2, 3}; kernel void g(device int *p, uint i [[thread_position_in_grid]]) "+
 		"{ p[i] = table[i % 3]; }")
@@ -219,6 +225,7 @@ func TestModule(t *testing.T) {
 
 // TestAlignments: what may not be aligned is accessed in pieces, what cannot be is not asked.
 func TestAlignments(t *testing.T) {
+	t.Parallel()
 	build := func(step int64) *kir.Kernel {
 		b := kerneltest.NewBuilder("k")
 		p := b.Param("p", kir.Device, kir.U8)

@@ -89,6 +89,7 @@ func program(t *testing.T, seed uint64) *kir.Kernel {
 
 // TestRandomPrograms prints random programs, and has each assembled for one target, all targets taking turns.
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	n := *programs
 	if testing.Short() {
 		n = min(n, 10)

@@ -14,6 +14,7 @@ import (
 // TestEveryOperation prints every operation of kir's table on every type that it takes, for every target, and has it
 // assembled; without -ptx.all, those between lanes take turns. An operation that kir gets and no case has fails here.
 func TestEveryOperation(t *testing.T) {
+	t.Parallel()
 	seen := map[kir.Op]bool{}
 	cases := tableCases()
 	for _, c := range cases {

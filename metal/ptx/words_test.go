@@ -13,6 +13,7 @@ import (
 
 // TestWords: what a launch is told by words of memory, and what it tells by them.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	const control, words, data = 1 << 40, 2 << 40, 3 << 40
 	const stop, skip, other, fault, notice = words, words + 8, words + 12, words + 16, words + 20
 	k := compile(t, `kernel void f(device uint *p, uint i [[thread_position_in_grid]]) {

@@ -108,6 +108,7 @@ func (w *writer) add(t *testing.T, name string, k *kir.Kernel, l launch.Launch, 
 }
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	if *folder == "" {
 		t.Skip("no folder given by -ptx.write")
 	}

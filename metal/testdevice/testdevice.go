@@ -26,10 +26,14 @@ func Name() string {
 	return "cpu"
 }
 
+// libraryBytes is what the libraries of the tests' device may take. The tests of a package compile far more than a
+// program does, and each collection that they ask for goes over all that is cached.
+const libraryBytes = 64 << 20
+
 // Open opens the devices of the tests: the one that they evaluate on comes first, and the CPU's is always among them,
 // as in a program.
 func Open() ([]*metal.Device, error) {
-	cpu, err := drivers.Open(drivers.Options{Name: "cpu"})
+	cpu, err := drivers.Open(drivers.Options{Name: "cpu", Device: metal.DeviceOptions{LibraryBytes: libraryBytes}})
 	if err != nil || Name() == "cpu" {
 		return []*metal.Device{cpu}, err
 	}

@@ -6,4 +6,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func TestAngles(t *testing.T) { optest.Elementwise(t, "degrees radians", uniform) }
+func TestAngles(t *testing.T) {
+	t.Parallel()
+	optest.Elementwise(t, "degrees radians", uniform)
+}

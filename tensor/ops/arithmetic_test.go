@@ -9,12 +9,14 @@ import (
 )
 
 func TestArithmetic(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "add subtract multiply", uniform, uniform)
 	optest.Elementwise(t, "divide", uniform, positive)
 }
 
 // Layouts may hold zeros between the elements: integers are not divided here.
 func TestDivisions(t *testing.T) {
+	t.Parallel()
 	floats := except(tensor.Complex64, tensor.Bool, tensor.Uint8, tensor.Int32)
 	pair := func(a, b string, g, h optest.Gen) optest.Case {
 		return optest.Case{Inputs: []optest.Input{optest.In(a, g), optest.In(b, h)}}
@@ -38,6 +40,7 @@ func TestDivisions(t *testing.T) {
 }
 
 func TestQuotientAndRest(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "positive", uniform)
 	optest.Run(t, optest.Subject{
 		Name: "divmod", Ops: []string{"floor_divide", "remainder"}, Fn: optest.Call("divmod"),

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAsStrided(t *testing.T) {
+	t.Parallel()
 	strided := func(shape tensor.ShapeArg, strides []int, offset int) func() *array {
 		return func() *array { return ops.AsStrided(optest.Zeros(2, 3), shape, strides, offset) }
 	}

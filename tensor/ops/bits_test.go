@@ -13,6 +13,7 @@ import (
 )
 
 func TestBits(t *testing.T) {
+	t.Parallel()
 	for _, name := range strings.Fields("bitwise_and bitwise_or bitwise_xor left_shift right_shift bitwise_invert") {
 		dims := [][]string{{"n,m", "n,m"}, {"n,1", "m"}, {"", "n"}, {"0,n", "n"}}
 		var cases []optest.Case
@@ -39,6 +40,7 @@ func constants(g optest.Gen, dims ...string) []optest.Case {
 
 // A count that is negative or not below the number of bits shifts all bits out, of all integer dtypes.
 func TestShiftsBeyondTheBits(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, d := range tensor.DTypes() {
 		if !d.IsInteger() {
@@ -67,6 +69,7 @@ func TestShiftsBeyondTheBits(t *testing.T) {
 }
 
 func TestView(t *testing.T) {
+	t.Parallel()
 	for _, to := range []tensor.DType{tensor.Uint8, tensor.Int16, tensor.Float32, tensor.Int64} {
 		optest.Run(t, optest.Subject{
 			Name: "view " + to.String(), Ops: []string{"view"}, Fn: optest.Call("view", "dtype", to), NonDiff: true,
@@ -82,6 +85,7 @@ func TestView(t *testing.T) {
 
 // A bool whose byte is neither 0 nor 1 is true to every kernel, and its byte stays.
 func TestViewAsBool(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	x := ops.View(ops.FromSlice([]uint16{0x0200, 0, 0x0101}, []int{3}), tensor.Bool)
 	bytes := func(x *array) []byte {
@@ -98,6 +102,7 @@ func TestViewAsBool(t *testing.T) {
 }
 
 func TestFP8(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "to_fp8", NonDiff: true, DTypes: []tensor.DType{tensor.Float32, tensor.Float16},
 		Cases: constants(uniform, "n,m", "", "0,n"), Refuse: []tensor.DType{tensor.Int32},
@@ -111,6 +116,7 @@ func TestFP8(t *testing.T) {
 }
 
 func TestRound(t *testing.T) {
+	t.Parallel()
 	for _, decimals := range []int{0, 1, -1} {
 		optest.Run(t, optest.Subject{Name: "round", Fn: optest.Call("round", "decimals", decimals), NonDiff: true,
 			Cases: inputs(uniform, "n,m", "", "0,n")})
@@ -120,6 +126,7 @@ func TestRound(t *testing.T) {
 // What a power of ten would make infinite stays, and what is below half of one is 0, also if the dtype does not have
 // it.
 func TestRoundBeyondTheDType(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	inf := float32(math.Inf(1))
 	for decimals, want := range map[int][]float32{
@@ -148,6 +155,7 @@ func TestRoundBeyondTheDType(t *testing.T) {
 }
 
 func TestArrayEqual(t *testing.T) {
+	t.Parallel()
 	same := func(in []*array) *array { return ops.ArrayEqual(in[0], in[1], true) }
 	var cases []optest.Case
 	for _, dims := range [][2]string{{"n,m", "n,m"}, {"n,m", "n,1"}, {"", ""}, {"0,n", "0,n"}, {"n", "m"}, {"n", "1,n"}} {
@@ -159,6 +167,7 @@ func TestArrayEqual(t *testing.T) {
 }
 
 func TestDepends(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "depends", Second: true, Cases: []optest.Case{optest.With(optest.Of("n,m"), optest.In("n", uniform).Const())},
 		Fn: func(in []*array) []*array { return ops.Depends(in[:1], in[1:]) },
@@ -166,6 +175,7 @@ func TestDepends(t *testing.T) {
 }
 
 func TestHadamard(t *testing.T) {
+	t.Parallel()
 	for _, dims := range []string{"n,8", "n,1", "n,40", "28", "n,96"} {
 		optest.Run(t, optest.Subject{
 			Name: "hadamard_transform", Second: true, Cases: inputs(uniform, dims),

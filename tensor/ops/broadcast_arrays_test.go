@@ -11,6 +11,7 @@ import (
 )
 
 func TestBroadcastArrays(t *testing.T) {
+	t.Parallel()
 	run := func(name, op string, f optest.Func, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{Name: name, Ops: []string{op}, Fn: f, Cases: cases, Second: true})
 	}
@@ -29,6 +30,7 @@ func TestBroadcastArrays(t *testing.T) {
 }
 
 func TestBroadcastShapes(t *testing.T) {
+	t.Parallel()
 	s, err := ops.BroadcastShapes([]tensor.Shape{{6, 7}, {5, 6, 1}, {}, {7}})
 	require.NoError(t, err)
 	require.Equal(t, tensor.Shape{5, 6, 7}, s)

@@ -12,6 +12,7 @@ import (
 
 // Clip has no op of its own. Without one of the bounds it is Maximum or Minimum; without both it is an error.
 func TestClip(t *testing.T) {
+	t.Parallel()
 	x, low, high := optest.In("n,m", optest.Distinct(0.03125)), optest.In("m", optest.Uniform(-1, -0.75)),
 		optest.In("", optest.Uniform(0.75, 1))
 	for name, f := range map[string]func(in []*array) *array{

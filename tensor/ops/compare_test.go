@@ -13,6 +13,7 @@ import (
 )
 
 func TestComparisons(t *testing.T) {
+	t.Parallel()
 	optest.Flat(t, "equal not_equal greater greater_equal less less_equal", uniform, uniform)
 	optest.Elementwise(t, "maximum minimum", optest.Distinct(0), optest.Distinct(0.0625)) // no ties
 }
@@ -20,6 +21,7 @@ func TestComparisons(t *testing.T) {
 // TestGradientsOfExtremes: where operands are equal, differ in the sign of zero, or are NaN, gradients are those of MLX
 // (mx.vjp of mx.maximum and mx.minimum).
 func TestGradientsOfExtremes(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	n, zero := float32(math.NaN()), float32(math.Copysign(0, -1))
 	a := ops.FromSlice([]float32{1, 2, n, 3, zero, 0, 5, n}, []int{8})

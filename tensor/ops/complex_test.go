@@ -6,4 +6,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func TestComplexParts(t *testing.T) { optest.Elementwise(t, "conjugate real imag", uniform) }
+func TestComplexParts(t *testing.T) {
+	t.Parallel()
+	optest.Elementwise(t, "conjugate real imag", uniform)
+}

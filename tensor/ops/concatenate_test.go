@@ -14,6 +14,7 @@ import (
 func bad(text string, f func() *array) optest.Bad { return optest.Bad{Name: text, Make: f, Text: text} }
 
 func TestJoins(t *testing.T) {
+	t.Parallel()
 	join := func(axis *int) optest.Func {
 		return optest.One(func(in []*array) *array { return ops.Concatenate(in, axis) })
 	}
@@ -62,6 +63,7 @@ func TestJoins(t *testing.T) {
 }
 
 func TestSplits(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "split", Second: true,
 		Fn:    func(in []*array) []*array { return ops.Split(in[0], 2, 1) },

@@ -26,6 +26,7 @@ func sliceBytes[T ops.Element](t *testing.T, v []T, d tensor.DType) {
 
 // A slice of another type than the dtype's, and arrays without elements or values.
 func TestToSlice(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	m := ops.Transpose(ops.FromSlice([]int32{1, 2, 3, 4, 5, 6}, []int{2, 3}), nil)
 	v, err := ops.ToSlice[int32](t.Context(), m)
@@ -42,6 +43,7 @@ func TestToSlice(t *testing.T) {
 }
 
 func TestFromSlice(t *testing.T) {
+	t.Parallel()
 	sliceBytes(t, []bool{true, false}, tensor.Bool)
 	sliceBytes(t, []uint8{0, 255}, tensor.Uint8)
 	sliceBytes(t, []uint16{0, 65535}, tensor.Uint16)
@@ -59,6 +61,7 @@ func TestFromSlice(t *testing.T) {
 
 // TestNumbersRoundOnce: a number between two halves, nearer to one by less than float32 shows, goes to that one.
 func TestNumbersRoundOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		v    float64
 		d    tensor.DType
@@ -88,6 +91,7 @@ func TestNumbersRoundOnce(t *testing.T) {
 }
 
 func TestNumberRange(t *testing.T) {
+	t.Parallel()
 	for _, d := range tensor.DTypes() {
 		if !d.IsInteger() {
 			continue
@@ -114,6 +118,7 @@ func TestNumberRange(t *testing.T) {
 
 // TestFilled: arrays that are made of one element are whole, whatever they are made of.
 func TestFilled(t *testing.T) {
+	t.Parallel()
 	like := ops.FromSlice(counting(6, 0, 1), []int{2, 3})
 	require.Equal(t, make([]byte, 24), optest.Bytes(t, ops.ZerosLike(like)))
 	require.Equal(t, []byte{1, 1, 1}, optest.Bytes(t, ops.Ones(tensor.DimOf(like, -1), tensor.Uint8)))
@@ -131,6 +136,7 @@ func TestFilled(t *testing.T) {
 
 // A step that is infinite towards stop goes beyond it at once, as in MLX; one away from it has nothing to pass.
 func TestArangeInfiniteStep(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	inf := math.Inf(1)
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Int32, tensor.Float64} {
@@ -147,6 +153,7 @@ func TestArangeInfiniteStep(t *testing.T) {
 }
 
 func TestArangeDType(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, tensor.Int32, ops.ArangeDType(0, 5, 1))
 	require.Equal(t, tensor.Float32, ops.ArangeDType(0, 5, 0.5))
 	require.Equal(t, tensor.Int64, ops.ArangeDType(0, 3e9, 1e9))
@@ -157,6 +164,7 @@ func TestArangeDType(t *testing.T) {
 
 // 1 + 2^-11 is halfway between two float16s; what is above it by less than a float32 shows must not be rounded twice.
 func TestFromFloatsRoundsOnce(t *testing.T) {
+	t.Parallel()
 	above := 1 + math.Ldexp(1, -11) + math.Ldexp(1, -40)
 	x := ops.FromFloats([]float64{above, above - math.Ldexp(1, -39)}, []int{2}, tensor.Float16)
 	require.Equal(t, []byte{0x01, 0x3c, 0x00, 0x3c}, optest.Bytes(t, x))

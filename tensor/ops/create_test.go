@@ -10,6 +10,7 @@ import (
 
 // TestShapesAlone: ops that read shapes only, and the constants that they fill.
 func TestShapesAlone(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "number_of_elements", Cases: inputs(uniform, "n,m"), NonDiff: true,
 		Fn: optest.One(func(in []*array) *array { return ops.Size(in[0], []int{-1}, tensor.Float32) }),

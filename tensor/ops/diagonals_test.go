@@ -7,6 +7,7 @@ import (
 )
 
 func TestDiagonals(t *testing.T) {
+	t.Parallel()
 	for _, k := range []int{0, 2, -1} {
 		optest.Run(t, optest.Subject{
 			Name: "diag", Ops: []string{"diag", "diagonal_update"}, Fn: optest.Call("diag", "k", k), Second: true,

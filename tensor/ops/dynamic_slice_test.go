@@ -12,6 +12,7 @@ import (
 )
 
 func TestDynamicSlices(t *testing.T) {
+	t.Parallel()
 	starts := optest.In("2", optest.Ints(0, 1)).As(ints32)
 	one := optest.In("", optest.Ints(-2, -1)).As(ints32)
 	of := func(dims string, more ...optest.Input) optest.Case {
@@ -45,6 +46,7 @@ func TestDynamicSlices(t *testing.T) {
 
 // TestDynamicSlicesBeyond: MLX reads and writes beyond the array.
 func TestDynamicSlicesBeyond(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	x := optest.Zeros(3, 4)
 	start := func(v ...int32) *array { return ops.FromSlice(v, []int{len(v)}) }

@@ -7,6 +7,7 @@ import (
 )
 
 func TestExponentials(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "exp expm1", uniform)
 	optest.Elementwise(t, "sigmoid", optest.Uniform(-6, 6))
 	optest.Elementwise(t, "log log2 log10", positive)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestGathers(t *testing.T) {
+	t.Parallel()
 	run := func(name, prim string, cases []optest.Case, args ...any) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: strings.Fields(prim), Fn: optest.Call(strings.Fields(name)[0], args...), Cases: cases, Second: true,
@@ -27,6 +28,7 @@ func TestGathers(t *testing.T) {
 }
 
 func TestIndexing(t *testing.T) {
+	t.Parallel()
 	run := func(name, prim string, f func(in []*array) *array, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{prim}, Golden: "indexing.json", Fn: optest.One(f), Cases: cases, Second: true,
@@ -49,6 +51,7 @@ func TestIndexing(t *testing.T) {
 }
 
 func TestScatters(t *testing.T) {
+	t.Parallel()
 	run := func(name, golden string, f func(in []*array) *array, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{"scatter"}, Golden: golden, Fn: optest.One(f), Cases: cases,
@@ -99,6 +102,7 @@ func TestScatters(t *testing.T) {
 
 // TestLastUpdateStays: of updates of one element the last one in the indices' order stays, and only it has a gradient.
 func TestLastUpdateStays(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	const n = 1000
 	idx, u := make([]int32, n), make([]float32, n)
@@ -113,6 +117,7 @@ func TestLastUpdateStays(t *testing.T) {
 }
 
 func TestMasks(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
 	set := func(how string) optest.Func {
@@ -159,6 +164,7 @@ func TestMasks(t *testing.T) {
 }
 
 func TestIndexErrors(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	x := ops.Zeros(tensor.Sizes(2, 3), tensor.Float32)
 	idx := func(v ...int32) *array { return ops.FromSlice(v, []int{len(v)}) }
@@ -195,6 +201,7 @@ func TestIndexErrors(t *testing.T) {
 
 // TestGatherRows: rows that lie in one piece are copied as wide elements where they begin and end at multiples of them.
 func TestGatherRows(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	rows := []int32{3, 0, -1, 3, 2}
 	index := ops.FromSlice(rows, []int{len(rows)})

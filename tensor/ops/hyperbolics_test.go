@@ -7,6 +7,7 @@ import (
 )
 
 func TestHyperbolics(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "sinh cosh tanh arcsinh", uniform)
 	optest.Elementwise(t, "arccosh", optest.Uniform(1.25, 4))
 	optest.Elementwise(t, "arctanh", optest.Uniform(-0.75, 0.75))

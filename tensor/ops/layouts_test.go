@@ -24,6 +24,7 @@ func numbers32(n int) []int32 {
 // TestTransposedCopies: a copy between layouts that run along different dimensions moves every element, in whole tiles
 // and in the rest, for elements of each size.
 func TestTransposedCopies(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, shape := range [][]int{{64, 64}, {128, 192}, {70, 65}, {16, 300}, {3, 100, 130}, {2, 64, 3, 64}, {4, 5000}} {
 		n := 1
@@ -55,6 +56,7 @@ func TestTransposedCopies(t *testing.T) {
 // TestReductionsAlongKept: sums and positions over an outer axis, whose SIMD-groups run along the inner one, in whole
 // strips and not.
 func TestReductionsAlongKept(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, s := range [][3]int{{1, 50, 512}, {1, 17, 640}, {3, 40, 512}, {1, 1300, 512}, {2, 1100, 33}, {1, 20, 7},
 		{1, 3, 4096}, {5, 16, 384}} {
@@ -86,6 +88,7 @@ func TestReductionsAlongKept(t *testing.T) {
 // distance to the maximum makes of the exponential, and the half types rounded once from that; a row whose maximum is
 // infinite is NaN, the others are not touched by it.
 func TestSoftmaxRows(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, n := range []int{1, 31, 32, 33, 127, 128, 160, 1024, 4099, 40000} {
 		v := make([]float32, 3*n)

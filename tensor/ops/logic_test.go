@@ -7,6 +7,7 @@ import (
 )
 
 func TestLogic(t *testing.T) {
+	t.Parallel()
 	optest.Flat(t, "logical_not", uniform)
 	optest.Flat(t, "logical_and logical_or logical_xor", uniform, uniform)
 }

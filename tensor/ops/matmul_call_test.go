@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/drivertest"
 	"github.com/mlxlua/mlxlua/metal/soft"
@@ -40,6 +41,7 @@ func (c *counted) since() []metal.MatMul {
 // TestMatmulByALibrary: a device whose library multiplies is asked to, for many rows in any layout that can be told, in
 // the middle of other kernels; the bytes are those of the kernels.
 func TestMatmulByALibrary(t *testing.T) {
+	serial.Because(t, "another device is the default one of the process")
 	optest.Open(t)
 	lib := &counted{}
 	dev, err := metal.NewDevice(drivertest.NewDiscrete(soft.New(soft.Options{Hidden: true, Library: lib}), 7),

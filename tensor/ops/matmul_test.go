@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua/internal/brief"
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/grad"
@@ -23,6 +24,7 @@ import (
 // TestMatmulTiles multiplies matrices of small whole numbers, for which every order of adding up is exact, in shapes
 // that fill tiles and that do not, with operands that lie by rows and by columns.
 func TestMatmulTiles(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	matrix := func(rows, cols int, turned bool, seed uint32) ([]float32, *array) {
 		v := make([]float32, rows*cols)
@@ -101,6 +103,7 @@ func checkProduct(t *testing.T, a, b *array) {
 // at most 2 K eps |a||b|, and one rounding more for half types. Batches are broadcast, have strides, and lie below each
 // other.
 func TestMatmulNearExact(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	type operand struct {
@@ -157,6 +160,7 @@ func TestMatmulNearExact(t *testing.T) {
 // TestProductsOfFusedOperands: products are the same bytes whether their operands come from fused kernels or from one
 // for each op, whatever the operands' layouts: that decides how a product is added up, so fusion must not change it.
 func TestProductsOfFusedOperands(t *testing.T) {
+	serial.Because(t, "fusion is switched for the process")
 	optest.Open(t)
 	turn := func(x *array) *array { return ops.SwapAxes(x, -1, -2) }
 	more := func(x *array) *array { return ops.Add(ops.Multiply(x, ops.Abs(x)), ops.Number(1, tensor.Float32)) }
@@ -195,6 +199,7 @@ func TestProductsOfFusedOperands(t *testing.T) {
 }
 
 func TestMatmul(t *testing.T) {
+	t.Parallel()
 	inexact := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64, tensor.Complex64}
 	zeros := func(d tensor.DType, n ...int) *array { return ops.Zeros(tensor.Sizes(n...), d) }
 	f := tensor.Float32
@@ -222,6 +227,7 @@ func TestMatmul(t *testing.T) {
 // TestLayoutsOfProducts: a product of many rows and columns has the same bytes however its operands lie, in place or in
 // panels, since products are added in the order of depth.
 func TestLayoutsOfProducts(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	turned := func(x *array) *array {
 		return ops.SwapAxes(ops.Contiguous(ops.SwapAxes(x, -1, -2), false), -1, -2)
@@ -250,6 +256,7 @@ func TestLayoutsOfProducts(t *testing.T) {
 // TestGradientsOfViewsTurnedRound: the gradient by a matrix is the same, turned round, if the product takes a view of
 // it that is turned round, and then lies as the matrix does.
 func TestGradientsOfViewsTurnedRound(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Complex64} {
 		for _, rows := range [][]int{{20}, {3, 7}} {
@@ -284,6 +291,7 @@ func TestGradientsOfViewsTurnedRound(t *testing.T) {
 
 // TestMatmulBudget: the error of a product is at most 2 K eps |a||b|.
 func TestMatmulBudget(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	const m, k, n = 9, 500, 40
 	a, b := make([]float32, m*k), make([]float32, k*n)
@@ -310,6 +318,7 @@ func TestMatmulBudget(t *testing.T) {
 
 // TestStrips: a matrix that is packed a strip at a time gives the bytes of its columns alone, whatever its layout.
 func TestStrips(t *testing.T) {
+	t.Parallel()
 	const rows, depth, cols = 17, 2100, 301
 	if optest.Open(t); strings.HasPrefix(testdevice.Name(), "cuda") {
 		t.Skip("a library adds up in an order that columns have a say in")

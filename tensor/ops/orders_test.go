@@ -9,6 +9,7 @@ import (
 )
 
 func TestMedian(t *testing.T) {
+	t.Parallel()
 	d := optest.Distinct(0)
 	median := func(name string, axes []int, keepdims bool, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
@@ -26,6 +27,7 @@ func TestMedian(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "diff", Cases: inputs(uniform, "n,5", "0,4"), Second: true,
 		Fn: optest.One(func(in []*array) *array { return ops.Diff(in[0], 2, -1) }),
@@ -48,6 +50,7 @@ func TestDifferences(t *testing.T) {
 }
 
 func TestSearchSorted(t *testing.T) {
+	t.Parallel()
 	for _, side := range []string{"left", "right"} {
 		optest.Run(t, optest.Subject{
 			Name: "searchsorted " + side, Ops: []string{"searchsorted"}, NonDiff: true,
@@ -68,6 +71,7 @@ func TestSearchSorted(t *testing.T) {
 }
 
 func TestUnique(t *testing.T) {
+	t.Parallel()
 	unique := func(name string, size int, fill *array) {
 		optest.Run(t, optest.Subject{
 			Name: "unique" + name, Ops: []string{"argsort"}, NonDiff: true,

@@ -8,6 +8,7 @@ import (
 )
 
 func TestPad(t *testing.T) {
+	t.Parallel()
 	pad := func(mode string, widths ...[]int) optest.Func {
 		return optest.One(func(in []*array) *array {
 			value := ops.Number(0, in[0].DType())

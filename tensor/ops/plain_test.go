@@ -25,6 +25,7 @@ var layoutsOfMatrices = map[string]func(c *ctx, x *array) *array{
 // TestPlainMatmul: the kernels for the host's processors give the plain kernel's bytes, for every class of rows, depth
 // and columns, every layout and dtype.
 func TestPlainMatmul(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	sizes := []struct{ batch, a, b []int }{
 		{nil, []int{1, 700}, []int{700, 130}}, {nil, []int{5, 40}, []int{40, 3}}, {nil, []int{16, 520}, []int{520, 33}},

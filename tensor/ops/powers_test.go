@@ -7,6 +7,7 @@ import (
 )
 
 func TestPowers(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "square", uniform)
 	optest.Elementwise(t, "sqrt rsqrt reciprocal", positive)
 	optest.Elementwise(t, "power", optest.Uniform(0.5, 2), optest.Uniform(0, 3))

@@ -14,6 +14,7 @@ import (
 // more of chains to combine, and where SIMD-groups share the elements unevenly. The elements are their own indices
 // modulo 7, so that the results are known.
 func TestReductionsOfManyChains(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	const chain = 8 * 32
 	for _, s := range []struct{ outputs, n int }{

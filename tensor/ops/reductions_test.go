@@ -14,6 +14,7 @@ import (
 )
 
 func TestReductions(t *testing.T) {
+	t.Parallel()
 	forms := map[string][]any{"": nil, " last": {"axis", -1}, " first, kept": {"axis", 0, "keepdims", true}}
 	for _, name := range strings.Fields("sum prod mean var std max min all any logsumexp argmax argmin") {
 		for form, args := range forms {
@@ -38,6 +39,7 @@ func TestReductions(t *testing.T) {
 
 // A divisor below 0 counts as 0, as in MLX: no variance is negative.
 func TestVarianceOfFew(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	x := ops.FromFloats([]float64{1, 3}, []int{2}, tensor.Float32)
 	require.Equal(t, []float64{math.Inf(1)}, optest.Values32(t, ops.Var(x, nil, false, 5)))
@@ -46,6 +48,7 @@ func TestVarianceOfFew(t *testing.T) {
 }
 
 func TestSoftmax(t *testing.T) {
+	t.Parallel()
 	cases := inputs(optest.Uniform(-6, 6), "n,m", "n,m,2")
 	optest.Run(t, optest.Subject{Name: "softmax", Fn: optest.Call("softmax", "axis", -1), Cases: cases, Second: true})
 	optest.Run(t, optest.Subject{Name: "softmax first", Fn: optest.Call("softmax", "axis", 0), Cases: cases, Second: true})
@@ -54,6 +57,7 @@ func TestSoftmax(t *testing.T) {
 // TestAxesApart: axes that are not neighbours are reduced in two steps where the last rows are long, in
 // every layout alike.
 func TestAxesApart(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, shape := range [][]int{{5, 7, 40}, {3, 2, 5, 1, 33}, {64, 30, 64}, {2, 3, 40, 2, 50}, {1, 9, 7000},

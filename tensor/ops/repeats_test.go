@@ -8,6 +8,7 @@ import (
 )
 
 func TestRepeats(t *testing.T) {
+	t.Parallel()
 	run := func(name string, cases []optest.Case, args ...any) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{"broadcast_to"}, Cases: cases, Second: true, Fn: optest.Call(name, args...),
@@ -23,6 +24,7 @@ func TestRepeats(t *testing.T) {
 }
 
 func TestUnstack(t *testing.T) {
+	t.Parallel()
 	optest.Run(t, optest.Subject{
 		Name: "unstack", Ops: []string{"split"}, Cases: inputs(uniform, "n,3", "m,3,2"), Second: true,
 		Fn:  func(in []*array) []*array { return ops.Unstack(in[0], 1) },

@@ -7,6 +7,7 @@ import (
 )
 
 func TestRoll(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]any{
 		{"shift", 1, "axis", 0}, {"shift", -5, "axis", -1}, {"shift", 7}, {"shift", []any{1, -2}, "axis", []any{0, -1}},
 	} {

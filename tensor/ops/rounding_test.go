@@ -6,4 +6,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-func TestRounding(t *testing.T) { optest.Flat(t, "floor ceil trunc", uniform) }
+func TestRounding(t *testing.T) {
+	t.Parallel()
+	optest.Flat(t, "floor ceil trunc", uniform)
+}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestScans(t *testing.T) {
+	t.Parallel()
 	table := map[string]func(a *array, axis *int, reverse, inclusive bool, c ...*ctx) *array{
 		"cumsum": ops.CumSum, "cumprod": ops.CumProd, "cummax": ops.CumMax, "cummin": ops.CumMin,
 		"logcumsumexp": ops.LogCumSumExp,
@@ -65,6 +66,7 @@ func TestScans(t *testing.T) {
 
 // TestCumProdZeros: the gradient beside zeros, by the products without the element.
 func TestCumProdZeros(t *testing.T) {
+	t.Parallel()
 	gen := optest.Ints(0, 2)
 	for _, reverse := range []bool{false, true} {
 		for _, inclusive := range []bool{false, true} {
@@ -79,6 +81,7 @@ func TestCumProdZeros(t *testing.T) {
 
 // TestShortScans: many short rows, which threads scan one by one, give what columns give.
 func TestShortScans(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int64} {

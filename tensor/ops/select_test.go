@@ -16,6 +16,7 @@ import (
 // TestSelectKeys selects among keys of every dtype, in rows that are sorted, of one chunk and of several: the elements
 // on both sides of a place, and the largest with their order, are those of the stable order.
 func TestSelectKeys(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range keyDTypes {
@@ -53,6 +54,7 @@ func asIndices(v []float64) []int32 {
 // TestSelectRows: rows without differences, sorted ones and those whose keys differ in their lowest bits only, many
 // and few of them, with others' elements between theirs.
 func TestSelectRows(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	kinds := map[string]func(i int) uint32{
@@ -82,6 +84,7 @@ func TestSelectRows(t *testing.T) {
 
 // TestSelectGradients: the largest elements' and the median's cotangents go to where they come from.
 func TestSelectGradients(t *testing.T) {
+	t.Parallel()
 	d := optest.Distinct(0)
 	optest.Run(t, optest.Subject{
 		Name: "topk of long rows", Ops: []string{"topk", "argtopk"}, Cases: inputs(d, "n,150"),
@@ -95,6 +98,7 @@ func TestSelectGradients(t *testing.T) {
 
 // TestMedianOfLongRows: of odd and even numbers, beside the middle of what slices.Sort gives; NaN anywhere gives NaN.
 func TestMedianOfLongRows(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, n := range []int{128, 129, 130, 4001, 8192, 20001, 20002} {

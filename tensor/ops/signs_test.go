@@ -7,6 +7,7 @@ import (
 )
 
 func TestSigns(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "negative", uniform)
 	optest.Elementwise(t, "abs", optest.Distinct(0.0625)) // no kink
 	optest.Flat(t, "sign", uniform)

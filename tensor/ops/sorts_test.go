@@ -15,6 +15,7 @@ import (
 
 // TestSortManyRows: how rows are cut into chunks depends on how many there are, their order does not.
 func TestSortManyRows(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, n := range []int{16, 17, 65, 600, 9000} {
 		const rows = 70
@@ -33,6 +34,7 @@ func TestSortManyRows(t *testing.T) {
 }
 
 func TestPartitions(t *testing.T) {
+	t.Parallel()
 	d := optest.Distinct(0)
 	// As far as the result is determined: the element at kth, and what stands before and after it, sorted.
 	parts := func(y *array) []*array {
@@ -79,6 +81,7 @@ func TestPartitions(t *testing.T) {
 }
 
 func TestSorts(t *testing.T) {
+	t.Parallel()
 	d := optest.Distinct(0)
 	sortOn := func(name string, axis *int, cases []optest.Case) {
 		optest.Run(t, optest.Subject{
@@ -102,6 +105,7 @@ func TestSorts(t *testing.T) {
 
 // TestSortStable: equal keys keep their order, in rows of lengths around powers of two and past a threadgroup.
 func TestSortStable(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	for _, n := range []int{1, 2, 3, 16, 17, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 4097, 16385} {
 		keys := make([]uint8, 2*n)
@@ -186,6 +190,7 @@ func manyKeys(t *testing.T, d tensor.DType, n int) (x *array, order []float64) {
 
 // TestSortKeys sorts keys of every dtype, in rows of one chunk and of several.
 func TestSortKeys(t *testing.T) {
+	t.Parallel()
 	brief.OnlyValues(t)
 	optest.Open(t)
 	for _, d := range keyDTypes {

@@ -9,10 +9,12 @@ import (
 )
 
 func TestSpecialValues(t *testing.T) {
+	t.Parallel()
 	optest.Flat(t, "isnan isinf isfinite isposinf isneginf", uniform)
 }
 
 func TestNaNToNum(t *testing.T) {
+	t.Parallel()
 	cases := inputs(uniform, "n,m", "", "0,n")
 	optest.Run(t, optest.Subject{Name: "nan_to_num", Ops: []string{"where"}, Cases: cases, Second: true,
 		Fn: optest.Call("nan_to_num", "nan", 1, "posinf", 2, "neginf", -3)})

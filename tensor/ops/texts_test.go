@@ -12,6 +12,7 @@ import (
 // TestTextsKeepToTheDialect: kernels of the rooms form no fma of their own accord and add no floats atomically, so that
 // results depend neither on what was fused nor on the threads; and they are compiled as the portable dialect.
 func TestTextsKeepToTheDialect(t *testing.T) {
+	t.Parallel()
 	files := func(pattern string) (all []string) {
 		for _, room := range []string{".", "*", "kit/*"} {
 			some, err := filepath.Glob(filepath.Join(room, pattern))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/soft"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
@@ -28,6 +29,7 @@ func onDevice(t *testing.T, o soft.Options, f func(name string)) { onDriver(t, s
 
 // onDriver is onDevice for a driver that is the CPU's.
 func onDriver(t *testing.T, d metal.Driver, f func(name string)) {
+	serial.Because(t, "another device is the default one of the process")
 	optest.Open(t)
 	dev, err := metal.NewDevice(d, metal.DeviceOptions{})
 	require.NoError(t, err)
@@ -222,6 +224,7 @@ func TestThreadsDoNotMatter(t *testing.T) {
 
 // TestTurnedValidated: small matrices times transposed ones read nothing that was not written.
 func TestTurnedValidated(t *testing.T) {
+	serial.Because(t, "another device is the default one of the process")
 	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
 	optest.Open(t)
 	dev, err := metal.NewDevice(soft.New(soft.Options{}), metal.DeviceOptions{Validate: true})

@@ -8,6 +8,7 @@ import (
 
 // The tolerances are wide, so that elements on either side are there.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	for name, nan := range map[string]bool{"": false, " nan": true} {
 		for _, op := range []string{"isclose", "allclose"} {
 			x, y := optest.In("n,m", optest.Distinct(0)), optest.In("m", optest.Distinct(0))

@@ -7,6 +7,7 @@ import (
 )
 
 func TestTriangles(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"tril", "triu"} {
 		for _, k := range []int{0, 1, -1} {
 			optest.Run(t, optest.Subject{Name: name, Ops: []string{"where"}, Fn: optest.Call(name, "k", k),

@@ -7,6 +7,7 @@ import (
 )
 
 func TestTrigonometry(t *testing.T) {
+	t.Parallel()
 	optest.Elementwise(t, "sin cos arctan", uniform)
 	optest.Elementwise(t, "tan", optest.Uniform(-1, 1))
 	optest.Elementwise(t, "arcsin arccos", optest.Uniform(-0.75, 0.75))

@@ -18,6 +18,7 @@ import (
 
 // TestViews: name begins with the function's name, op is the op that it is made of.
 func TestViews(t *testing.T) {
+	t.Parallel()
 	view := func(name, op string, cases []optest.Case, args ...any) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{op}, Cases: cases, Second: true, Fn: optest.Call(strings.Fields(name)[0], args...),
@@ -43,6 +44,7 @@ func TestViews(t *testing.T) {
 }
 
 func TestSlices(t *testing.T) {
+	t.Parallel()
 	slice := func(name string, cases []optest.Case, parts ...ops.Part) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{"slice"}, Cases: cases, Second: true, Golden: "indexing.json",
@@ -61,6 +63,7 @@ func TestSlices(t *testing.T) {
 
 // The shape is another array's.
 func TestViewsLikeOthers(t *testing.T) {
+	t.Parallel()
 	like := func(name, prim string, f func(x *array, s tensor.ShapeArg, c ...*ctx) *array, cases ...optest.Case) {
 		optest.Run(t, optest.Subject{
 			Name: name, Ops: []string{prim}, Cases: cases, Second: true,
@@ -143,6 +146,7 @@ func (p viewProgram) run(t *testing.T) *array {
 
 // TestViewPrograms runs random chains of views, which end in an assignment now and then, as NumPy does.
 func TestViewPrograms(t *testing.T) {
+	t.Parallel()
 	optest.Open(t)
 	text, err := os.ReadFile("testdata/views.json")
 	require.NoError(t, err)
@@ -166,6 +170,7 @@ func TestViewPrograms(t *testing.T) {
 
 // TestBadViews: what cannot be done says so, with the op and the values.
 func TestBadViews(t *testing.T) {
+	t.Parallel()
 	x := ops.FromSlice(counting(6, 0, 1), []int{2, 3})
 	huge := int(^uint(0) >> 1)
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhere(t *testing.T) {
+	t.Parallel()
 	mask := optest.In("n,m", optest.Ints(0, 1)).As(tensor.Bool)
 	x, y := optest.In("n,m", uniform), optest.In("m", uniform)
 	optest.Run(t, optest.Subject{
@@ -17,9 +18,13 @@ func TestWhere(t *testing.T) {
 	})
 }
 
-func TestStopGradient(t *testing.T) { optest.Flat(t, "stop_gradient", uniform) }
+func TestStopGradient(t *testing.T) {
+	t.Parallel()
+	optest.Flat(t, "stop_gradient", uniform)
+}
 
 func TestAsType(t *testing.T) {
+	t.Parallel()
 	for _, to := range tensor.DTypes() {
 		if !optest.Computes(t, to) {
 			continue

@@ -4,11 +4,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
 // TestBytes: Bytes is what Go's heap grows by, within a factor of two.
 func TestBytes(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()

@@ -24,6 +24,7 @@ const tiny = `{"version":"1.0","added_tokens":[{"id":3,"content":"<s>","special"
 	"pre_tokenizer":{"type":"Whitespace"}}`
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	dir := write(t, map[string]string{
 		"tokenizer.json": tiny,
 		"tokenizer_config.json": `{"bos_token":{"content":"<s>","lstrip":false},"eos_token":"</s>","pad_token":null,
@@ -57,6 +58,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
+	t.Parallel()
 	_, _, err := Open(t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	for config, want := range map[string]string{

@@ -20,6 +20,7 @@ func sequence(deep, count int) string {
 
 // TestUnknown: what a file says and we do not know is an error that names it.
 func TestUnknown(t *testing.T) {
+	t.Parallel()
 	with := func(part string) string {
 		return strings.Replace(tiny, `"pre_tokenizer":{"type":"Whitespace"}`, part, 1)
 	}
@@ -113,6 +114,7 @@ func TestUnknown(t *testing.T) {
 
 // TestEncodeErrors: a text that the model has no token for is an error that shows it.
 func TestEncodeErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][2]string{
 		{`{"type":"Unigram","vocab":[["a",0.5]]}`, `there is an unknown character in "b", but no unk_id`},
 		{
@@ -136,6 +138,7 @@ func TestEncodeErrors(t *testing.T) {
 
 // TestVocabulary: numbers and names.
 func TestVocabulary(t *testing.T) {
+	t.Parallel()
 	tok := load(t, "llama3")
 	id, ok := tok.ID("<s>")
 	require.True(t, ok)
@@ -154,6 +157,7 @@ func TestVocabulary(t *testing.T) {
 
 // TestConcurrent: several goroutines can use one tokenizer.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	tok := load(t, "llama3")
 	want, err := tok.Encode("the same text for all of them, 字", true)
 	require.NoError(t, err)

@@ -55,6 +55,7 @@ func ggufOf(t *testing.T, kind, pre string) (g *GGUF, lost []string) {
 
 // Tokenizers of .gguf files give what Python gives with the tokenizer.json that they were converted from.
 func TestGGUFBytePairs(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
 	require.NoError(t, err)
 	var golden map[string][]answer
@@ -87,6 +88,7 @@ func TestGGUFBytePairs(t *testing.T) {
 
 // A SentencePiece model in a .gguf file gives what SentencePiece gives: testdata/pieces.py.
 func TestGGUFSentencePiece(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/gguf/sentencepiece.json")
 	require.NoError(t, err)
 	var file struct {
@@ -132,6 +134,7 @@ func (p *pieces) UnmarshalJSON(raw []byte) error {
 
 // What is not known is said by its name.
 func TestGGUFRefuses(t *testing.T) {
+	t.Parallel()
 	for want, g := range map[string]*GGUF{
 		"there are no tokens":                         {Model: "gpt2"},
 		`tokenizer.ggml.pre = "mystery" is not built`: {Model: "gpt2", Pre: "mystery", Tokens: []string{"a"}},

@@ -13,6 +13,7 @@ import (
 
 // TestPairs: pairs of texts and batches, truncated and padded, are what Python makes of them.
 func TestPairs(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/pairs/golden.json")
 	require.NoError(t, err)
 	var cases []json.RawMessage
@@ -63,6 +64,7 @@ func TestPairs(t *testing.T) {
 // A tokenizer that was not asked neither cuts nor fills, as in transformers and mlx-lm, whatever the file has under
 // truncation and padding: a prompt is read as a whole.
 func TestNothingIsCutOrFilledUnasked(t *testing.T) {
+	t.Parallel()
 	file, err := os.ReadFile("testdata/llama3.json")
 	require.NoError(t, err)
 	whole, err := New(file)
@@ -114,6 +116,7 @@ func bitsOf(in []bool) []int {
 // TestCut: a vocabulary of SentencePiece whose merges stay within words is split into words, which changes nothing (its
 // golden data say so) but the time.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "▁", load(t, "llama2-words").model.(*bpe).cutAt)
 	require.Empty(t, load(t, "llama2").model.(*bpe).cutAt, "has merges across words")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,6 +27,7 @@ func splits(t *testing.T, p *pattern, text string) []int {
 
 // TestPatterns: patterns find what Python's tokenizers find, as scanners and translated: see patterns in peer.py.
 func TestPatterns(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/pairs/patterns.json")
 	require.NoError(t, err)
 	var cases []struct {
@@ -53,6 +55,7 @@ func TestPatterns(t *testing.T) {
 
 // TestPatternsRefused: what is not known to mean the same is an error that says what.
 func TestPatternsRefused(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`a++`: "++ is", `a?+`: "?+ is", `\p{Klingon}`: `\p{Klingon} is`, `\h`: `\h is`, `(?m)a`: "(?m is",
 		`(?i)a`: "(?i is", `[[:alpha:]]`: "[: is", `(a)\1`: `\1 is`, `(?i:groß)`: `'ß' in (?i: is`,
@@ -70,6 +73,7 @@ func TestPatternsRefused(t *testing.T) {
 // TestLargePatterns: a class of many members takes room, and so time, in proportion to them, and a name's set is read
 // once.
 func TestLargePatterns(t *testing.T) {
+	serial.Because(t, "it measures the process's memory")
 	var members strings.Builder
 	for i := range 8000 {
 		fmt.Fprintf(&members, `\x{%x}`, 0x4E00+i*7919%20000)
@@ -95,6 +99,7 @@ func TestLargePatterns(t *testing.T) {
 
 // TestCharsets: sets obey the laws of sets.
 func TestCharsets(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func() (out charset) {
 		for range r.IntN(4) {

@@ -95,6 +95,7 @@ func names(tok *Tokenizer, ids []int32) (out []string) {
 
 // TestGolden: all kinds of tokenizers give what Python gives, for texts in golden.json.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
 	require.NoError(t, err)
 	var kinds map[string][]answer
@@ -117,6 +118,7 @@ func TestGolden(t *testing.T) {
 //
 //	go test ./text/tokenizer -run TestPeer -python python3
 func TestPeer(t *testing.T) {
+	t.Parallel()
 	if *python == "" {
 		t.Skip("wants -python")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/stretchr/testify/require"
 )
 
@@ -70,6 +71,7 @@ func BenchmarkEncode(b *testing.B) {
 // TestLinear: no model takes time that grows with the square of a text, whatever it is made of. With -python, the
 // texts have a megabyte each.
 func TestLinear(t *testing.T) {
+	serial.Because(t, "it compares times")
 	if testing.Short() {
 		t.Skip("encodes a few hundred MB under the race detector")
 	}

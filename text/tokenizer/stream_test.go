@@ -15,6 +15,7 @@ import (
 // TestStream: what a stream gives out, put together, is what Python makes of all ids at once, and never ends within a
 // character.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
 	require.NoError(t, err)
 	var kinds map[string][]answer
@@ -43,6 +44,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamHoldsBack: the bytes of a character wait for each other, and nothing else does.
 func TestStreamHoldsBack(t *testing.T) {
+	t.Parallel()
 	tok := load(t, "gpt2")
 	ids, err := tok.Encode("a字b", false)
 	require.NoError(t, err)
@@ -76,6 +78,7 @@ func TestStreamHoldsBack(t *testing.T) {
 
 // TestRandomIDs: any ids decode the same as a stream, split anywhere.
 func TestRandomIDs(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 2))
