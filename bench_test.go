@@ -21,7 +21,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/ops/fast"
 )
 
-// What built-in ops reach of the machine's limits, on one thread and on two; docs/performance.md holds the figures.
+// What built-in ops reach of the machine's limits, on one thread and on two.
 //
 //	go test . -run '^$' -bench Ops -count 5
 //
@@ -35,7 +35,7 @@ const (
 	columns  = 4096
 )
 
-// opRow is an op at the size of its row in docs/performance.md.
+// opRow is an op at a size.
 type opRow struct {
 	name  string
 	bytes int  // that it must read and write

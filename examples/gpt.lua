@@ -13,7 +13,8 @@ for i = 1, #given, 2 do
 end
 
 local text = ""
-for _, file in ipairs({"README.md", "RATIONALE.md", "docs/lua.md", "docs/architecture.md", "docs/performance.md"}) do
+for _, file in ipairs({"README.md", "RATIONALE.md", "docs/lua.md", "docs/architecture.md", "luabind/WHY.md",
+  "luabind/lua51/WHY.md", "metal/WHY.md", "tensor/WHY.md", "tensor/ops/WHY.md"}) do
   text = text .. gpt.read(here .. "../" .. file)
 end
 text = text:sub(1, options.text)

@@ -52,7 +52,7 @@ if options.base ~= "" then
 else
   print("learning English first")
   train.fit(model, optim.AdamW(2e-3, {betas = {0.9, 0.99}}), gpt.loss,
-    gpt.batches(read("README.md", "docs/lua.md", "RATIONALE.md"), 8))
+    gpt.batches(read("README.md", "docs/lua.md", "tensor/WHY.md", "luabind/WHY.md", "metal/WHY.md"), 8))
 end
 
 local lua = read("scripts/utils.lua", "scripts/optimizers.lua", "scripts/nn/linear.lua")

@@ -15,8 +15,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// What a step of the hybrid model costs, at 40 layers and one example; docs/performance.md holds the figures. Where
-// they do not say p50 they are the best of all rounds: what else the machine does only adds to them.
+// What a step of the hybrid model costs, at 40 layers and one example. Where figures
+// do not say p50 they are the best of all rounds: what else the machine does only adds to them.
 //
 //	go test ./luabind -run '^$' -bench Hybrid -benchtime 60x
 

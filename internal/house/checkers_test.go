@@ -397,3 +397,25 @@ func TestForgotten(t *testing.T) {}
 		"slow: TestForgotten neither calls t.Parallel nor serial.Because",
 	}, checkParallel(gos, []string{"slow"}))
 }
+
+func TestWhyFaults(t *testing.T) {
+	_, texts, _ := fake(t, `
+-- RATIONALE.md --
+## The whole
+### Why Lua?
+- [Why is `+"`a`"+` here?](room/WHY.md#why-is-a-here)
+- [Why is it gone?](room/WHY.md#why-is-it-gone)
+- [Why is 1 + 1 = 2?](room/WHY.md#why-is-1-1-2)
+-- room/WHY.md --
+# Why room is as it is
+## Why is `+"`a`"+` here?
+## Why is 1 + 1 = 2?
+## Why is it new?
+`)
+	require.Equal(t, []string{
+		"RATIONALE.md does not list room: Why is 1 + 1 = 2?",
+		"RATIONALE.md does not list room: Why is it new?",
+		"RATIONALE.md lists what is not there: room: Why is it gone?",
+		"RATIONALE.md lists what is not there: room: Why is 1 + 1 = 2? (its anchor is why-is-1--1--2)",
+	}, checkWhys(texts))
+}

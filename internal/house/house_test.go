@@ -107,6 +107,12 @@ func TestLinks(t *testing.T) {
 	require.Positive(t, followed)
 }
 
+// TestWhys: RATIONALE.md lists the questions of all rooms.
+func TestWhys(t *testing.T) {
+	texts, _ := module(t)
+	noFaults(t, checkWhys(texts))
+}
+
 // TestHolds: no Go code keeps a Lua value or an array where a state's looks do not come to it.
 func TestHolds(t *testing.T) {
 	pkgs, err := loadTyped(root, "luabind", "luabind/lua51", "luabind/reach")

@@ -11,7 +11,7 @@ import (
 // The instructions of arithmetic, for numbers. gopher-lua v1.1.2 keeps one object for each small whole number, and
 // takes that of 0 for -0; and its % is not that of Lua 5.1's manual. Its table of instructions is a variable, in which
 // those here stand from the start of the program on, if they fit: see fits. They leave all to gopher-lua's that is not
-// two numbers. RATIONALE.md says why they reach into it.
+// two numbers. WHY.md says why they reach into it.
 
 // executor executes one instruction of a function; the last argument is gopher-lua's business.
 type executor func(L *lua.LState, code uint32, base unsafe.Pointer) int

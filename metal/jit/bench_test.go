@@ -18,7 +18,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
-// The kernels of docs/performance.md on one thread: each benchmark prints what part of the machine's limit it reaches.
+// Kernels on one thread: each benchmark prints what part of the machine's limit it reaches.
 //
 //	go test ./metal/jit -run '^$' -bench . -count 5
 

@@ -10,8 +10,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// BenchmarkOwners allocates and frees memory that its owner has had before, or another one: the table in
-// docs/performance.md.
+// BenchmarkOwners allocates and frees memory that its owner has had before, or another one.
 func BenchmarkOwners(b *testing.B) {
 	a, other := metal.NewOwner(), metal.NewOwner()
 	for _, n := range []int64{1 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20} {

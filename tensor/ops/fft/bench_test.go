@@ -11,7 +11,7 @@ import (
 	"github.com/mlxlua/mlxlua/tensor/optest"
 )
 
-// BenchmarkFFT measures the rows of docs/performance.md: the best of the calls, since others use the machine too.
+// BenchmarkFFT measures transforms of many lengths: the best of the calls, since others use the machine too.
 func BenchmarkFFT(b *testing.B) {
 	rows := func(x *array) *array { return fft.FFT(x, nil, -1, fft.Backward) }
 	for _, r := range []struct {

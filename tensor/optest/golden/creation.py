@@ -22,7 +22,7 @@ for d in ALL:
     call("ones_like", In((2, 3)), dtypes=[d])
     call("zeros_like", In((2, 3)), Dtype(d))
     call("ones_like", In((2, 3)), Dtype(d))
-    if d != "bool":  # that is int32 in MLX: see RATIONALE.md
+    if d != "bool":  # that is int32 in MLX: see tensor/ops/WHY.md
         call("full", [2, 2], 2, Dtype(d))
     call("full", [2, 2], True, Dtype(d))
     call("full", [2, 3], In((3,)), dtypes=[d])

@@ -17,7 +17,7 @@ from golden import ALL, Dtype, In, Of, call, parameters
 # In quantized.py, since MLX adds products of half types up in these; and what has no array of numbers to compute with.
 ELSEWHERE = {"quantized_matmul", "gather_qmm", "qqmm", "gather_qqmm", "einsum_path", "random.bits"}
 FAMILY = "dtypes"
-# What MLX takes and mlxlua refuses, or the other way around, as RATIONALE.md says: function, parameter, dtypes.
+# What MLX takes and mlxlua refuses, or the other way around, as tensor/ops/WHY.md says: function, parameter, dtypes.
 DIFFERENT = {
     ("hadamard_transform", "a"): ["float64", "complex64"],
     ("floor_divide", "a"): ["complex64"],
