@@ -26,7 +26,7 @@ func TestNoFilesWithoutLibraries(t *testing.T) {
 		"save_safetensors": `mx.save_safetensors("a", {a = mx.ones(1)})`, "save_gguf": `mx.save_gguf("a", {a = mx.ones(1)})`,
 		"data.load_csv":   `mx.data.load_csv("../tensor/format/testdata/table.csv")`,
 		"data.load_idx":   `mx.data.load_idx("../tensor/format/testdata/digits.idx")`,
-		"data.load_image": `mx.data.load_image("../picture/testdata/rgb.png")`,
+		"data.load_image": `mx.data.load_image("../internal/picture/testdata/rgb.png")`,
 		"plot.line":       `mx.plot.line({1, 2}, {file = "a.png"})`,
 		"plot.image":      `mx.plot.image(mx.ones({2, 2}), {file = "a.png"})`,
 		"data.save_image": `mx.data.save_image("a", mx.ones({1, 1}))`,

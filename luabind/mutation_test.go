@@ -102,7 +102,7 @@ var rowCalls = map[string]string{
 		mx.plot.image(mx.ones({2, 2}) * -100)
 		return tostring(why):find("low is 3, above high, 2", 1, true) and
 			not pcall(mx.plot.image, {x = mx.ones({2, 2}), file = "no"})`,
-	"data.load_image": `return mx.data.load_image("../picture/testdata/rgb.png", 1):dim(2) == 1`,
+	"data.load_image": `return mx.data.load_image("../internal/picture/testdata/rgb.png", 1):dim(2) == 1`,
 	"data.save_image": `local name = os.tmpname()
 		mx.data.save_image(name, mx.zeros({1, 1}))
 		os.rename(name .. ".png", name)

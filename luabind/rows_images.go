@@ -11,7 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/mlxlua/mlxlua/picture"
+	"github.com/mlxlua/mlxlua/internal/picture"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/format"
 )

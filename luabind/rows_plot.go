@@ -10,9 +10,9 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/internal/picture"
+	"github.com/mlxlua/mlxlua/internal/plot"
 	"github.com/mlxlua/mlxlua/luabind/lua51"
-	"github.com/mlxlua/mlxlua/picture"
-	"github.com/mlxlua/mlxlua/plot"
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 )

@@ -1,9 +1,9 @@
 -- mx.data: loaders, CSV, IDX and pictures. The files are Python's: tensor/format/testdata/make_csv.py,
--- picture/testdata/make.py.
+-- internal/picture/testdata/make.py.
 local mx = require("mx")
 local data = require("mx.data")
 local DataLoader = data.DataLoader
-local tables, pictures = "../tensor/format/testdata/", "../picture/testdata/"
+local tables, pictures = "../tensor/format/testdata/", "../internal/picture/testdata/"
 
 local function collect(loader)
   local out = {}
@@ -124,7 +124,7 @@ same(a, {0, 0.5, 1, 1.5})
 same(b, {1, 2, 3, 4})
 local lines = {}
 for batch in DataLoader(function() return io.lines("testdata/data.lua") end, 2)() do lines[#lines + 1] = batch[2] end
-assert(lines[1] == "-- picture/testdata/make.py.")
+assert(lines[1] == "-- internal/picture/testdata/make.py.")
 
 -- What transform draws depends on the key and the batch, not on what is made ahead, nor on the script's own numbers.
 local function uniform(v) return v + mx.random.uniform({shape = {#v}}) end

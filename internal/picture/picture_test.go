@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/picture"
+	"github.com/mlxlua/mlxlua/internal/picture"
 )
 
 // What Pillow reads of the files of testdata/make.py. Decoders of JPEG may round differently.
