@@ -26,7 +26,7 @@ type Buffer struct {
 	owner        Owner   // who may see its bytes
 	mixed        bool    // it has had several owners
 	handled      bool    // handle was given out
-	held         bool    // what owns it is looked after: HeldBy
+	held         bool    // what owns it is looked after: TrackedBy
 	owners       int32   // Owned handles that hold it
 	older, newer *Buffer // the list of live buffers by age
 }

@@ -35,7 +35,7 @@ type collector struct {
 	running sync.Mutex // held while a collection runs
 
 	owned    int64 // bytes of buffers that Owned handles hold, and that only the collector can find dead
-	held     int64 // bytes of those that somebody else finds dead: HeldBy
+	held     int64 // bytes of those that somebody else finds dead: TrackedBy
 	late     int64 // bytes that nobody has looked at when it was time: Late
 	base     int64 // the least that unseen was since the last collection
 	busy     bool  // a paced collection was started
@@ -124,13 +124,13 @@ func (d *Device) CollectCost() (cost time.Duration, affordable bool) {
 }
 
 // own and disown count the Owned handles of a buffer. Own makes one, which os (nil: none) takes in.
-func (p *pool) own(b *Buffer, os *Owners, held bool) *Owned {
+func (p *pool) own(b *Buffer, os *OwnedGroup, held bool) *Owned {
 	p.mu.Lock()
 	if b.owners++; b.owners == 1 {
 		b.held = held
 		*p.side(b) += b.cost()
 	} else if !held {
-		p.unhold(b)
+		p.untrack(b)
 	}
 	o := &b.handle
 	if b.handled { // its clean-up may still be to come
@@ -168,8 +168,8 @@ func (p *pool) side(b *Buffer) *int64 {
 	return &p.owned
 }
 
-// unhold has a buffer count as one that only the collector can find dead. Called with mu held.
-func (p *pool) unhold(b *Buffer) {
+// untrack has a buffer count as one that only the collector can find dead. Called with mu held.
+func (p *pool) untrack(b *Buffer) {
 	if b.held {
 		p.held -= b.cost()
 		b.held = false
@@ -177,9 +177,9 @@ func (p *pool) unhold(b *Buffer) {
 	}
 }
 
-// Late says that so many bytes more of what HeldBy has taken over were not looked at when it was time (fewer where n is
-// negative), given back since or not, so that collections are paced by them too.
-func (d *Device) Late(n int64) {
+// AddUntracked says that so many bytes more of what TrackedBy has taken over were not looked at when it was time (fewer
+// where n is negative), given back since or not, so that collections are paced by them too.
+func (d *Device) AddUntracked(n int64) {
 	p := d.pool
 	p.mu.Lock()
 	p.late += n

@@ -12,16 +12,16 @@ type Owned struct {
 }
 
 // OwnedBy hands one reference of b, which the caller holds, over to owner: it is released when owner becomes
-// unreachable, or before that by the handle. This and Owners are the only ways in which a garbage-collected object may
-// own a buffer: the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner must
-// not be reachable from the buffer.
+// unreachable, or before that by the handle. This and OwnedGroup are the only ways in which a garbage-collected object
+// may own a buffer: the pool paces collections by the bytes that are owned so, and waits for their clean-ups. Owner
+// must not be reachable from the buffer.
 func OwnedBy[T any](owner *T, b *Buffer) *Owned {
 	return ownedBy(owner, b, false)
 }
 
-// HeldBy is OwnedBy for an owner that somebody looks after, who releases the handle when it is not needed any more. Its
-// bytes ask for no collection unless they are Late.
-func HeldBy[T any](owner *T, b *Buffer) *Owned {
+// TrackedBy is OwnedBy for an owner that somebody looks after, who releases the handle when it is not needed any more.
+// Its bytes ask for no collection unless they are counted by AddUntracked.
+func TrackedBy[T any](owner *T, b *Buffer) *Owned {
 	return ownedBy(owner, b, true)
 }
 
@@ -39,11 +39,11 @@ func ownedBy[T any](owner *T, b *Buffer, held bool) *Owned {
 
 func releaseOwned(o *Owned) { o.Release() }
 
-// Unhold has the buffer of HeldBy count as one of OwnedBy.
-func (o *Owned) Unhold() {
+// Untrack has the buffer of TrackedBy count as one of OwnedBy.
+func (o *Owned) Untrack() {
 	if b := o.buf.Load(); b != nil {
 		b.pool.mu.Lock()
-		b.pool.unhold(b)
+		b.pool.untrack(b)
 		b.pool.mu.Unlock()
 	}
 }
@@ -69,33 +69,33 @@ func (o *Owned) Stop() *Buffer {
 	return b
 }
 
-// Owners ties references of a few small buffers to the life of one Go object: a clean-up costs the runtime more than a
-// small buffer is worth.
-type Owners struct {
+// OwnedGroup ties references of a few small buffers to the life of one Go object: a clean-up costs the runtime more
+// than a small buffer is worth.
+type OwnedGroup struct {
 	pool *pool
-	list [MaxOwners]*Owned // guarded by pool.mu, as n
+	list [MaxOwnedGroup]*Owned // guarded by pool.mu, as n
 	n    int
 }
 
-// MaxOwners is how many buffers an Owners takes.
-const MaxOwners = 8
+// MaxOwnedGroup is how many buffers an OwnedGroup takes.
+const MaxOwnedGroup = 8
 
-// OwnersBy is an Owners whose buffers are released when owner becomes unreachable, each sooner by its handle. Owner
-// must not be reachable from the Owners.
-func OwnersBy[T any](owner *T, d *Device) *Owners {
-	os := &Owners{pool: d.pool}
-	runtime.AddCleanup(owner, releaseOwners, os)
+// NewOwnedGroup is an OwnedGroup whose buffers are released when owner becomes unreachable, each sooner by its handle.
+// Owner must not be reachable from the OwnedGroup.
+func NewOwnedGroup[T any](owner *T, d *Device) *OwnedGroup {
+	os := &OwnedGroup{pool: d.pool}
+	runtime.AddCleanup(owner, releaseGroup, os)
 	return os
 }
 
 // Full reports whether no further buffer fits.
-func (os *Owners) Full() bool { return os.n == MaxOwners }
+func (os *OwnedGroup) Full() bool { return os.n == MaxOwnedGroup }
 
 // Own hands one reference of b, a buffer of the same device, over to the owner. It is for one goroutine at a time,
 // while the owner is reachable and Full is false.
-func (os *Owners) Own(b *Buffer) *Owned {
+func (os *OwnedGroup) Own(b *Buffer) *Owned {
 	if b == nil || b.pool != os.pool || os.Full() {
-		panic("BUG: Owners.Own without a buffer of the device, or more often than there is room")
+		panic("BUG: OwnedGroup.Own without a buffer of the device, or more often than there is room")
 	}
 	if !b.Live() {
 		panic(fmt.Sprintf("BUG: use after release: Own of %s", b))
@@ -103,7 +103,7 @@ func (os *Owners) Own(b *Buffer) *Owned {
 	return os.pool.own(b, os, false)
 }
 
-func releaseOwners(os *Owners) {
+func releaseGroup(os *OwnedGroup) {
 	os.pool.mu.Lock() // what Own did last may be news to this goroutine
 	list := os.list[:os.n]
 	os.pool.mu.Unlock()

@@ -18,7 +18,7 @@ type Stats struct {
 	Cache      int64 // got from the driver and kept for reuse
 	Limit      int64 // of Active + Cache
 	CacheLimit int64
-	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy, HeldBy)
+	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy, TrackedBy)
 
 	Buffers     int           // live buffers
 	Pending     int           // committed command buffers that have not completed

@@ -289,10 +289,10 @@ func TestOwners(t *testing.T) {
 	d := open(t, drivertest.NewFake(), metal.DeviceOptions{})
 	for range 10 {
 		own := &owner{}
-		os := metal.OwnersBy(own, d)
+		os := metal.NewOwnedGroup(own, d)
 		var bufs []*metal.Buffer
 		var hs []*metal.Owned
-		for i := range metal.MaxOwners {
+		for i := range metal.MaxOwnedGroup {
 			require.False(t, os.Full())
 			bufs = append(bufs, alloc(t, d, int64(64*(i+1))))
 			hs = append(hs, os.Own(bufs[i]))
@@ -317,7 +317,7 @@ func TestOwners(t *testing.T) {
 		bufs[2].Release()
 		require.Zero(t, d.Memory().Buffers)
 	}
-	require.Panics(t, func() { metal.OwnersBy(&owner{}, d).Own(nil) })
+	require.Panics(t, func() { metal.NewOwnedGroup(&owner{}, d).Own(nil) })
 }
 
 func TestOwnedLetsGoOnce(t *testing.T) {
@@ -586,7 +586,7 @@ func TestHeldMemory(t *testing.T) {
 		owners = append(owners, new([64]byte))
 		return owners[len(owners)-1]
 	}
-	hold := func(n int64) { held = append(held, metal.HeldBy(owner(), alloc(t, d, n))) }
+	hold := func(n int64) { held = append(held, metal.TrackedBy(owner(), alloc(t, d, n))) }
 	collected := func(n int64) {
 		t.Helper()
 		require.Eventually(t, func() bool { return d.Memory().Collections == n }, 10*time.Second, time.Millisecond)
@@ -594,23 +594,23 @@ func TestHeldMemory(t *testing.T) {
 	}
 	hours.Add(1)
 	hold(32 * mib)
-	d.Late(200 * mib)
+	d.AddUntracked(200 * mib)
 	require.Never(t, func() bool { return d.Memory().Collections > 0 }, 50*time.Millisecond, time.Millisecond,
 		"most of what was late has come back since")
-	d.Late(-200 * mib)
+	d.AddUntracked(-200 * mib)
 	for range 9 {
 		hold(32 * mib)
 	}
 	require.EqualValues(t, 320*mib, d.Memory().Owned)
 	require.Zero(t, d.Memory().Collections)
-	d.Late(100 * mib)
+	d.AddUntracked(100 * mib)
 	require.Zero(t, d.Memory().Collections, "less than half of what is held")
-	d.Late(-100 * mib)
-	d.Late(200 * mib)
+	d.AddUntracked(-100 * mib)
+	d.AddUntracked(200 * mib)
 	collected(1)
-	d.Late(-200 * mib)
+	d.AddUntracked(-200 * mib)
 	for _, o := range held {
-		o.Unhold()
+		o.Untrack()
 	}
 	require.Eventually(t, func() bool { // the first one may not be over
 		alloc(t, d, mib).Release()
@@ -618,7 +618,7 @@ func TestHeldMemory(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 	b := alloc(t, d, mib)
 	b.Retain()
-	first, second := metal.HeldBy(owner(), b), metal.OwnedBy(owner(), b)
+	first, second := metal.TrackedBy(owner(), b), metal.OwnedBy(owner(), b)
 	require.EqualValues(t, 321*mib, d.Memory().Owned)
 	first.Release()
 	second.Release()

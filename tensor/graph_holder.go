@@ -87,12 +87,12 @@ func (n *Node) escape(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if st := n.out[i].data.owner; st != nil && st.owned != nil {
-		st.owned.Unhold()
+		st.owned.Untrack()
 	}
 }
 
-// Hold says that a program which looks as h, or does not look where h is nil, has got x. It escapes where that is not
-// its holder.
+// Hold adds a handle of x that belongs to h; nil is a Go program, which never looks. If h is not the node's holder, x
+// escapes.
 func (x *Array) Hold(h *Holder) {
 	if x == nil || x.node == nil {
 		return
@@ -103,7 +103,7 @@ func (x *Array) Hold(h *Holder) {
 	x.node.hold(int(x.out), h)
 }
 
-// hold says that h, or who does not look where it is nil, has got a further handle of output i. Called with mu held.
+// hold adds a handle of output i that belongs to h; nil is a Go program. Called with mu held.
 func (n *Node) hold(i int, h *Holder) {
 	reached := &n.out[i].reached
 	switch {

@@ -45,7 +45,7 @@ func (l Look) End(visits int64, at Place) {
 		}
 		h.mu.Unlock()
 	}
-	h.inTime()
+	h.lookDone()
 	h.epoch.Store(l.epoch)
 	h.pace.looked(visits+h.buryLazy(), l.asked)
 	h.giveBack()
@@ -86,23 +86,23 @@ func (h *Holder) list(n *Node, i int, st *storage) {
 	h.dev = st.dev
 }
 
-// late tells the device how much has been stored since the last look, where there would have been one if looks cost
-// nothing: more than a little of it is Go's collector's business.
-func (h *Holder) late() {
+// deferLook tells the device how much was stored since the last look: from weakBytes on collections are paced by it.
+// It is called where a look is not worth its time.
+func (h *Holder) deferLook() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := h.fresh - h.told; n >= weakBytes {
-		h.dev.Late(n)
+		h.dev.AddUntracked(n)
 		h.told += n
 	}
 }
 
-// inTime takes back what late has said.
-func (h *Holder) inTime() {
+// lookDone takes back what deferLook has told.
+func (h *Holder) lookDone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.told > 0 {
-		h.dev.Late(-h.told)
+		h.dev.AddUntracked(-h.told)
 	}
 	h.fresh, h.told = 0, 0
 }
@@ -150,7 +150,7 @@ func (h *Holder) Close() {
 	h.mu.Lock()
 	h.stored, h.undone, h.closed = nil, nil, true
 	if h.told > 0 {
-		h.dev.Late(-h.told)
+		h.dev.AddUntracked(-h.told)
 	}
 	h.lazy.Store(nil)
 	h.mu.Unlock()

@@ -19,7 +19,7 @@ type lookPace struct {
 // madeCount is what a holder has made, and not looked at.
 type madeCount struct{ nodes, bytes, flops int64 }
 
-// What things are taken to take, in ns: about the least that was measured on two processors.
+// Estimates in ns: about the least measured on two processors.
 const (
 	handTime    = 5000 // to hand something over
 	nodeTime    = 1200 // to build a node from Lua and to record it
@@ -55,11 +55,11 @@ func (h *Holder) Due() bool {
 		(p.fresh/lookShare >= p.owed || p.asked&(p.asked-1) == 0 && p.paid.Load()/lookShare >= p.owed) {
 		return true
 	}
-	h.late()
+	h.deferLook()
 	return false
 }
 
-// looked notes that a look has ended that looked at so many things. One that Due did not ask for costs nothing.
+// looked notes the end of a look with so many visits. Its cost is owed only if Due asked for it.
 func (p *lookPace) looked(visits int64, due bool) {
 	p.cost = lookTime + visits*visitTime
 	p.owed = max(p.owed-p.paid.Swap(0)/lookShare, 0)

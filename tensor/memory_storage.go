@@ -36,11 +36,11 @@ func (st *storage) own(held bool) {
 	defer st.owning.Unlock()
 	switch {
 	case st.owned == nil && held:
-		st.owned = metal.HeldBy(st, st.buf)
+		st.owned = metal.TrackedBy(st, st.buf)
 	case st.owned == nil:
 		st.owned = metal.OwnedBy(st, st.buf)
 	case !held:
-		st.owned.Unhold()
+		st.owned.Untrack()
 	}
 }
 
@@ -82,7 +82,7 @@ func (st *storage) writable(s *Stream) bool {
 // when none of them is reachable.
 type crowd struct {
 	room   []storage // those of the newest few that are left
-	owners *metal.Owners
+	owners *metal.OwnedGroup
 	bytes  int64 // that the newest few own
 }
 
@@ -93,8 +93,8 @@ const crowdBytes = 4 << 10
 // next is a storage that owns one reference of buf, of crowdBytes at most.
 func (c *crowd) next(dev *metal.Device, buf *metal.Buffer) *storage {
 	if len(c.room) == 0 || c.bytes+buf.Len() > crowdBytes {
-		few := new([metal.MaxOwners]storage)
-		c.room, c.owners, c.bytes = few[:], metal.OwnersBy(few, dev), 0
+		few := new([metal.MaxOwnedGroup]storage)
+		c.room, c.owners, c.bytes = few[:], metal.NewOwnedGroup(few, dev), 0
 	}
 	st := &c.room[0]
 	c.room = c.room[1:]

@@ -43,8 +43,8 @@ type Executable struct {
 	specializations int // made from root
 
 	// pairAlways: pairs also where that seems of no use, for tests.
-	pairAlways bool
-	pastAlways bool // every launch writes past the cache, for tests
+	pairAlways        bool
+	alwaysNonTemporal bool // every launch writes past the cache, for tests
 	// coarseLives: registers are allocated as in the largest kernels, for tests.
 	coarseLives bool
 	before      func(k *kir.Kernel, paired bool) error // Options.BeforeCompile
@@ -70,7 +70,7 @@ func Prepare(k *kir.Kernel, files []string, o Options) (*Executable, error) {
 	}
 	goCollector.watch()
 	p := &Executable{kernel: k, files: files, level: level, pairAlways: o.PairAlways,
-		pastAlways: o.PastAlways, coarseLives: o.CoarseLives, before: o.BeforeCompile,
+		alwaysNonTemporal: o.PastAlways, coarseLives: o.CoarseLives, before: o.BeforeCompile,
 		procs: runtime.GOMAXPROCS(0)}
 	p.root.exe = p
 	return p, nil

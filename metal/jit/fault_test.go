@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kerneltest"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -37,7 +37,7 @@ func byHand(t *testing.T, text ...byte) *Executable {
 	v := &p.root.variants[2] // that of one()
 	v.once.Do(func() {
 		info := &lanes.Info{}
-		v.code = &choose.Code{Bytes: text, Kernel: k, Info: info, Layout: block.NewLayout(k, info, p.root.group)}
+		v.code = &choose.Code{Bytes: text, Kernel: k, Info: info, Layout: arena.NewLayout(k, info, p.root.group)}
 		v.mem = m
 	})
 	return p

@@ -18,7 +18,7 @@ import (
 
 // The machine's limits, measured by machine code of the simplest kind, in the run whose figures they are compared with.
 
-// loopCode returns code that runs body for count (RCX) rounds with RAX = round*step and the arguments of the block in
+// loopCode returns code that runs body for count (RCX) rounds with RAX = round*step and the arguments of the arena in
 // RSI, RDI, R8 (pointers).
 func loopCode(tb testing.TB, step int32, body func(f *amd64.Program)) *native.Code {
 	f := amd64.NewProgram()

@@ -12,19 +12,19 @@ import (
 
 // Run is a launch in execution: any number of goroutines may Work on it.
 type Run struct {
-	exe      *Executable
-	special  *specialization
-	plan     launch.Plan
-	buffers  [][]byte
-	grid, tg [3]int
-	waits    bool
-	past     bool // much is written: past the cache
-	single   bool // one threadgroup a call
-	progress launch.Progress
-	nanos    atomic.Int64 // what a threadgroup takes, 0 if unknown
-	sharers  int64        // how many goroutines Work, at most
-	help     func()
-	helped   atomic.Bool
+	exe         *Executable
+	special     *specialization
+	plan        launch.Plan
+	buffers     [][]byte
+	grid, tg    [3]int
+	waits       bool
+	nonTemporal bool // much is written: past the cache
+	single      bool // one threadgroup a call
+	progress    launch.Progress
+	nanos       atomic.Int64 // what a threadgroup takes, 0 if unknown
+	sharers     int64        // how many goroutines Work, at most
+	help        func()
+	helped      atomic.Bool
 }
 
 // NewRun checks a launch and readies it; the kernel is compiled for it if need be. Buffers must stay valid until
@@ -48,7 +48,7 @@ func (p *Executable) NewRun(l launch.Launch) (*Run, error) {
 	}
 	r.buffers, r.grid, r.tg, r.help = l.Buffers, l.Grid, l.Threadgroup, nil
 	r.progress.Begin(r.plan.Total, l.Interrupt)
-	r.past = p.pastAlways || writesMuch(p.kernel, &l)
+	r.nonTemporal = p.alwaysNonTemporal || writesMuch(p.kernel, &l)
 	r.helped.Store(false)
 	r.nanos.Store(r.special.nanos.Load())
 	r.sharers = int64(p.procs)
@@ -80,7 +80,7 @@ func (r *Run) compile() (first *variant, err error) {
 		if !has {
 			continue
 		}
-		v, err := r.special.variant(r.sizeOf(pos), r.stride(), r.past)
+		v, err := r.special.variant(r.sizeOf(pos), r.stride(), r.nonTemporal)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (w *worker) group(size [3]int) *group {
 	if size != w.run.tg {
 		n = 1
 	}
-	v, err := w.run.special.variant(size, w.run.stride(), w.run.past)
+	v, err := w.run.special.variant(size, w.run.stride(), w.run.nonTemporal)
 	if err != nil {
 		w.run.progress.Fail(err, 0)
 		return nil
@@ -329,7 +329,7 @@ func (w *worker) chunk(i, n int64) bool {
 // (because buffers overlap), the pair's fault stands.
 func (w *worker) repeat(met *group, end int64, size [3]int) bool {
 	i := met.index()
-	v, err := w.run.special.plain(size, w.run.stride(), w.run.past)
+	v, err := w.run.special.plain(size, w.run.stride(), w.run.nonTemporal)
 	if err != nil {
 		w.run.progress.Fail(err, i)
 		return false

@@ -155,8 +155,8 @@ func (f *specialization) ready() error {
 		} else {
 			f.kernel = opt.Run(from.kernel, opt.Launch{Words: from.words, Loads: from.loads, Facts: f.facts})
 		}
-		f.group = choose.Together(f.kernel, p.level.target())
-		f.wide = f.group < kir.Lanes && choose.StraightOn(f.kernel, p.level.target()) && !f.facts.Has(opt.By16)
+		f.group = choose.LanesAtOnce(f.kernel, p.level.target())
+		f.wide = f.group < kir.Lanes && choose.IsStraightLine(f.kernel, p.level.target()) && !f.facts.Has(opt.By16)
 		f.words, f.loads = opt.FindWords(f.kernel)
 		p.bytes.Add(specializationBytes + f.kernel.Bytes())
 	})
@@ -165,7 +165,7 @@ func (f *specialization) ready() error {
 
 // variant returns the best code for threadgroups of a size; their first threads' x are multiples of stride, and past
 // says that the launch writes past the cache.
-func (f *specialization) variant(size [3]int, stride int, past bool) (*variant, error) {
+func (f *specialization) variant(size [3]int, stride int, nonTemporal bool) (*variant, error) {
 	if f.exe.level.target().Masks() && f.group == kir.Lanes && stride%kir.Lanes == 0 {
 		by := lanes.PairBy(0)
 		switch {
@@ -186,12 +186,12 @@ func (f *specialization) variant(size [3]int, stride int, past bool) (*variant, 
 			}
 		}
 	}
-	return f.plain(size, stride, past)
+	return f.plain(size, stride, nonTemporal)
 }
 
 // plain returns the code for threadgroups of a size that runs one SIMD-group after the other. Short kernels run whole
 // SIMD-groups at a time where those lie in rows: fewer lanes would share what a group costs.
-func (f *specialization) plain(size [3]int, stride int, past bool) (*variant, error) {
+func (f *specialization) plain(size [3]int, stride int, nonTemporal bool) (*variant, error) {
 	first, n, kinds, group := 0, 0, 3, f.group
 	rows := func(width int) bool { return size[1]*size[2] == 1 || size[0]%width == 0 }
 	var geo lanes.Geometry
@@ -207,11 +207,11 @@ func (f *specialization) plain(size [3]int, stride int, past bool) (*variant, er
 	if size[0]*size[1]*size[2]%group == 0 {
 		n, geo.Full = n+kinds, true
 	}
-	if past {
+	if nonTemporal {
 		n += 2 * kinds
 	}
 	v := &f.variants[first+n]
-	v.once.Do(func() { f.compile(v, geo, past) })
+	v.once.Do(func() { f.compile(v, geo, nonTemporal) })
 	return v, v.err
 }
 
@@ -224,7 +224,7 @@ func (p *Executable) bug(err *error) {
 }
 
 // compile makes the code of a variant, or says in it why there is none.
-func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
+func (f *specialization) compile(v *variant, geo lanes.Geometry, nonTemporal bool) {
 	p, k := f.exe, f.kernel
 	defer p.bug(&v.err)
 	if geo.Pair != 0 {
@@ -238,7 +238,7 @@ func (f *specialization) compile(v *variant, geo lanes.Geometry, past bool) {
 			return
 		}
 	}
-	o := choose.Options{Target: p.level.target(), Geometry: geo, Past: past, CoarseLives: p.coarseLives}
+	o := choose.Options{Target: p.level.target(), Geometry: geo, NonTemporal: nonTemporal, CoarseLives: p.coarseLives}
 	if v.code, v.err = choose.Compile(k, o); v.err == nil {
 		v.mem, v.err = native.New(v.code.Bytes)
 		n := int64(len(v.code.Bytes))

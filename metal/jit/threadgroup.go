@@ -5,23 +5,23 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/native"
 	"github.com/mlxlua/mlxlua/metal/launch"
 
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// group is a threadgroup in execution, or several one after another: a block of memory and what is in it.
+// group is a threadgroup in execution, or several one after another: an arena and what is in it.
 type group struct {
 	v    *variant
 	run  *Run
-	base unsafe.Pointer // of the block, outside Go's heap
+	base unsafe.Pointer // of the arena, outside Go's heap
 	mem  []byte
 	at   int64  // index of the threadgroup it began with
 	pos  [3]int // the size that the positions of lanes are there for
 	tg   int    // bytes of threadgroup memory
-	// room and frames: for how much threadgroup memory and how many groups of lanes the block is made.
+	// room and frames: for how much threadgroup memory and how many groups of lanes the arena is made.
 	room    int
 	frames  int
 	resumed bool  // the code has left and can go on
@@ -40,7 +40,7 @@ const (
 
 func (g *group) word(off int) *uint64 { return (*uint64)(unsafe.Add(g.base, off)) }
 
-func (g *group) slot(n int) *uint32 { return (*uint32)(unsafe.Add(g.base, block.Builtins+4*n)) }
+func (g *group) slot(n int) *uint32 { return (*uint32)(unsafe.Add(g.base, arena.Builtins+4*n)) }
 
 // frames is how many frames threadgroups of a size need.
 func (v *variant) frames(size [3]int) int {
@@ -50,7 +50,7 @@ func (v *variant) frames(size [3]int) int {
 	return (size[0]*size[1]*size[2] + v.code.Layout.Lanes - 1) / v.code.Layout.Lanes
 }
 
-// group returns a group with a block for threadgroups of the size, ready for begin.
+// group returns a group with an arena for threadgroups of the size, ready for begin.
 func (r *Run) group(v *variant, size [3]int) (*group, error) {
 	g, _ := v.blocks.Get().(*group)
 	if frames, tg := v.frames(size), r.tgBytes(v); g == nil || g.room < tg || g.frames < frames {
@@ -71,22 +71,22 @@ func (r *Run) group(v *variant, size [3]int) (*group, error) {
 func (r *Run) tgBytes(v *variant) int {
 	n := v.code.Layout.ThreadgroupBytes
 	for _, l := range r.plan.Lengths {
-		n += block.Align(l, 16)
+		n += arena.Align(l, 16)
 	}
 	return n
 }
 
 func newGroup(v *variant, tg, frames int) (*group, error) {
 	lay := v.code.Layout
-	frame0 := block.Align(lay.Threadgroup+tg+64, 64) // 64: vectors may be read across the end
+	frame0 := arena.Align(lay.Threadgroup+tg+64, 64) // 64: vectors may be read across the end
 	mem, err := native.Map(frame0 + frames*lay.FrameBytes + 64)
 	if err != nil {
 		return nil, fmt.Errorf("[jit] memory for threadgroups: %w", err)
 	}
 	g := &group{v: v, mem: mem, base: unsafe.Pointer(unsafe.SliceData(mem)), room: tg, frames: frames}
 	runtime.AddCleanup(g, native.Unmap, mem)
-	*g.word(block.Frame0) = uint64(uintptr(g.base)) + uint64(frame0)
-	*g.word(block.FrameStep) = uint64(lay.FrameBytes)
+	*g.word(arena.Frame0) = uint64(uintptr(g.base)) + uint64(frame0)
+	*g.word(arena.FrameStep) = uint64(lay.FrameBytes)
 	return g, nil
 }
 
@@ -100,24 +100,24 @@ func (g *group) release() {
 func (g *group) launch() {
 	r, lay, k := g.run, g.v.code.Layout, g.v.code.Kernel
 	tg := uint64(uintptr(g.base)) + uint64(lay.Threadgroup)
-	table := unsafe.Slice((*block.Object)(unsafe.Add(g.base, lay.Objects)), lay.NumObjects)
-	table[0] = block.Object{}
+	table := unsafe.Slice((*arena.Object)(unsafe.Add(g.base, lay.Objects)), lay.NumObjects)
+	table[0] = arena.Object{}
 	params := uint64(lay.ThreadgroupBytes)
 	for i, p := range k.Params {
-		o := block.Object{Step: 1, Space: 1 + uint32(p.Space), Write: 1 + uint32(p.Space)}
+		o := arena.Object{Step: 1, Space: 1 + uint32(p.Space), Write: 1 + uint32(p.Space)}
 		if p.ReadOnly {
 			o.Write = 0
 		}
 		if p.Space == kir.Threadgroup {
 			o.Base, o.Len = tg+params, uint64(r.plan.Lengths[i])
-			params += uint64(block.Align(r.plan.Lengths[i], 16))
+			params += uint64(arena.Align(r.plan.Lengths[i], 16))
 		} else {
 			o.Base, o.Len = addressOf(r.buffers[i]), uint64(len(r.buffers[i]))
 		}
 		table[1+i] = o
 	}
 	for i, q := range k.Regions {
-		o := block.Object{Len: uint64(q.Size), Step: 1, Space: 1 + uint32(q.Space), Write: 1 + uint32(q.Space)}
+		o := arena.Object{Len: uint64(q.Size), Step: 1, Space: 1 + uint32(q.Space), Write: 1 + uint32(q.Space)}
 		switch q.Space {
 		case kir.Constant:
 			o.Base = addressOf(q.Data)
@@ -139,14 +139,14 @@ func (g *group) launch() {
 
 // Slots of builtins.
 var (
-	slotPosition      = block.BuiltinSlots[kir.ThreadgroupPositionInGrid]
-	slotSize          = block.BuiltinSlots[kir.ThreadsPerThreadgroup]
-	slotDispatch      = block.BuiltinSlots[kir.DispatchThreadsPerThreadgroup]
-	slotGroups        = block.BuiltinSlots[kir.ThreadgroupsPerGrid]
-	slotGrid          = block.BuiltinSlots[kir.ThreadsPerGrid]
-	slotSimds         = block.BuiltinSlots[kir.SimdgroupsPerThreadgroup]
-	slotDispatchSimds = block.BuiltinSlots[kir.DispatchSimdgroupsPerThreadgroup]
-	slotQuads         = block.BuiltinSlots[kir.QuadgroupsPerThreadgroup]
+	slotPosition      = arena.BuiltinSlots[kir.ThreadgroupPositionInGrid]
+	slotSize          = arena.BuiltinSlots[kir.ThreadsPerThreadgroup]
+	slotDispatch      = arena.BuiltinSlots[kir.DispatchThreadsPerThreadgroup]
+	slotGroups        = arena.BuiltinSlots[kir.ThreadgroupsPerGrid]
+	slotGrid          = arena.BuiltinSlots[kir.ThreadsPerGrid]
+	slotSimds         = arena.BuiltinSlots[kir.SimdgroupsPerThreadgroup]
+	slotDispatchSimds = arena.BuiltinSlots[kir.DispatchSimdgroupsPerThreadgroup]
+	slotQuads         = arena.BuiltinSlots[kir.QuadgroupsPerThreadgroup]
 )
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
@@ -164,14 +164,14 @@ func (g *group) begin(i int64, size [3]int, count int) {
 			n /= int64(r.plan.Groups[d])
 		}
 		*g.slot(slotPosition + d) = uint32(pos)
-		*g.slot(block.SlotOrigin + d) = uint32(pos * int64(r.tg[d]))
+		*g.slot(arena.SlotOrigin + d) = uint32(pos * int64(r.tg[d]))
 		*g.slot(slotSize + d) = uint32(size[d])
 	}
 	*g.slot(slotSimds) = uint32((threads + kir.Lanes - 1) / kir.Lanes)
 	*g.slot(slotQuads) = uint32((threads + 3) / 4)
-	*g.word(block.Groups) = uint64((threads + lay.Lanes - 1) / lay.Lanes)
-	*g.word(block.Threads) = uint64(threads)
-	*g.word(block.Count) = uint64(count)
+	*g.word(arena.Groups) = uint64((threads + lay.Lanes - 1) / lay.Lanes)
+	*g.word(arena.Threads) = uint64(threads)
+	*g.word(arena.Count) = uint64(count)
 	if g.pos != size {
 		g.pos = size
 		g.positions(size, threads)
@@ -204,19 +204,19 @@ func (g *group) positions(size [3]int, threads int) {
 // turns because they may wait for each other, that of each turn.
 func (g *group) step(spend int64) bool {
 	c := g.v.code
-	*(*int64)(unsafe.Add(g.base, block.Fuel)) = spend
-	*(*int64)(unsafe.Add(g.base, block.Turn)) = spend
-	*(*int64)(unsafe.Add(g.base, block.Left)) = 5 * spend
+	*(*int64)(unsafe.Add(g.base, arena.Fuel)) = spend
+	*(*int64)(unsafe.Add(g.base, arena.Turn)) = spend
+	*(*int64)(unsafe.Add(g.base, arena.Left)) = 5 * spend
 	entry := c.Entry
 	if g.resumed {
 		entry = c.Resume
 	}
 	g.v.mem.Call(entry, g.base)
-	switch block.Exit(*g.word(block.ExitReason)) {
-	case block.ExitFuel:
+	switch arena.Exit(*g.word(arena.ExitReason)) {
+	case arena.ExitFuel:
 		g.resumed = true
 		return false
-	case block.ExitFault:
+	case arena.ExitFault:
 		if g.v.paired {
 			g.again = g.fault()
 			break
@@ -235,7 +235,7 @@ func (g *group) index() int64 {
 // fault says what the access was that the code refused.
 func (g *group) fault() error {
 	c, r := g.v.code, g.run
-	id := int(*g.word(block.FaultInstr))
+	id := int(*g.word(arena.FaultInstr))
 	var in *kir.Instr
 	c.Kernel.Body.Walk(func(i *kir.Instr) {
 		if i.ID == id {
@@ -245,9 +245,9 @@ func (g *group) fault() error {
 	if in == nil || len(in.Args) == 0 {
 		return fmt.Errorf("[%s] BUG: machine code reported a fault of instruction %d", c.Kernel.Name, id)
 	}
-	table := unsafe.Slice((*block.Object)(unsafe.Add(g.base, c.Layout.Objects)), c.Layout.NumObjects)
+	table := unsafe.Slice((*arena.Object)(unsafe.Add(g.base, c.Layout.Objects)), c.Layout.NumObjects)
 	return launch.Access{
-		Kernel: c.Kernel, Files: r.exe.files, Instr: in, Pointer: *g.word(block.FaultPointer),
+		Kernel: c.Kernel, Files: r.exe.files, Instr: in, Pointer: *g.word(arena.FaultPointer),
 		Bytes: func(object int) uint64 { return table[object].Len },
 	}.Fault()
 }

@@ -27,7 +27,7 @@ func (w *worker) Begin(i int64) (g *group, ended, ok bool) {
 	}
 	for n := range w.groups {
 		if w.groups[n] == g {
-			w.groups[n] = nil // its block is its own until it ends
+			w.groups[n] = nil // its arena is its own until it ends
 		}
 	}
 	w.alive = append(w.alive, g)

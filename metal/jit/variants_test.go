@@ -66,17 +66,17 @@ func TestKindsOfLaunchesHaveTheirOwnCode(t *testing.T) {
 		p := prepare(t, text, level)
 		require.NoError(t, p.root.ready())
 		type kind struct {
-			lanes                    int
-			row, aligned, full, past bool
+			lanes                           int
+			row, aligned, full, nonTemporal bool
 		}
 		codes, kinds := map[kind]*variant{}, map[*variant]kind{}
 		for _, size := range [][3]int{{32, 2, 1}, {33, 1, 1}, {64, 1, 1}, {16, 2, 1}, {16, 3, 1}, {5, 16, 1}, {5, 32, 1},
 			{5, 7, 1}, {48, 1, 1}, {8, 3, 1}} {
 			for _, stride := range []int{0, 8, 16, 31, 32} {
-				for _, past := range []bool{false, true} {
-					v, err := p.root.plain(size, stride, past)
+				for _, nonTemporal := range []bool{false, true} {
+					v, err := p.root.plain(size, stride, nonTemporal)
 					require.NoError(t, err)
-					k := kind{lanes: v.code.Layout.Lanes, past: past}
+					k := kind{lanes: v.code.Layout.Lanes, nonTemporal: nonTemporal}
 					k.row = size[1] == 1 || size[0]%k.lanes == 0
 					k.aligned = k.row && stride%k.lanes == 0
 					k.full = size[0]*size[1]%k.lanes == 0

@@ -143,12 +143,12 @@ func (d *Driver) serve(n int, q *queue) {
 // execution is what running commands needs, used again for later command buffers: hundreds of small launches come each
 // millisecond, and objects made for each would be most of what they leave to the garbage collector.
 type execution struct {
-	d      *Driver
-	launch launch.Launch
-	at     []int // the commands up to the next barrier, in the order of their execution
-	task   *task // calls work
-	sides  []*side
-	runs   []run // the launches under way
+	d        *Driver
+	launch   launch.Launch
+	at       []int // the commands up to the next barrier, in the order of their execution
+	task     *task // calls work
+	launches []*concurrentLaunch
+	runs     []run // the launches under way
 
 	// Of the command buffer:
 	cb      *metal.CommandBuffer
@@ -170,7 +170,7 @@ func newExecution(d *Driver) *execution {
 // done forgets what belongs to the last command buffer.
 func (x *execution) done() {
 	forget(&x.launch)
-	for _, s := range x.sides {
+	for _, s := range x.launches {
 		forget(&s.launch)
 		s.run = nil
 	}
@@ -242,7 +242,7 @@ func (x *execution) between(i, j int, order *rand.Rand) {
 	together := !x.cb.Validating() && x.result.Took == nil && x.d.pool.n.Load() > 0
 	for n := 0; n < len(at) && !x.stopped && x.result.Err == nil; {
 		if together {
-			if m := x.beside(at[n:]); m > 0 {
+			if m := x.concurrent(at[n:]); m > 0 {
 				n += m
 				continue
 			}

@@ -3,7 +3,7 @@ package choose
 import (
 	"math"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -32,7 +32,7 @@ type addresses struct {
 	e    *emitter
 	vals *values
 	k    *kir.Kernel
-	lay  *block.Layout
+	lay  *arena.Layout
 }
 
 // linear sums the uniform terms of an access.
@@ -170,9 +170,9 @@ func (s *addresses) refuses(obj int) bool {
 	return obj > 0 && obj <= len(s.k.Params) && s.k.Params[obj-1].ReadOnly
 }
 
-// objectWord is a word of an object's entry in the block's table.
+// objectWord is a word of an object's entry in the arena's table.
 func (s *addresses) objectWord(obj int, word int32) code.Mem {
-	return inBlock(int32(s.lay.Objects) + int32(obj)*block.ObjectBytes + word)
+	return inArena(int32(s.lay.Objects) + int32(obj)*arena.ObjectBytes + word)
 }
 
 // objectBase returns the address of an object's first byte (of lane 0's, for Thread regions).
@@ -180,12 +180,12 @@ func (s *addresses) objectBase(obj int) (base code.R, disp int32) {
 	r, n := s.region(obj)
 	switch {
 	case r != nil && r.Space == kir.Threadgroup:
-		return regBlock, int32(s.lay.Threadgroup + s.lay.RegionOffset[n])
+		return regArena, int32(s.lay.Threadgroup + s.lay.RegionOffset[n])
 	case r != nil && r.Space == kir.Thread:
 		return regFrame, int32(s.lay.RegionOffset[n])
 	}
 	b := s.e.reg(code.GPR)
-	s.e.loadReg(8, b, s.objectWord(obj, block.ObjectBase))
+	s.e.loadReg(8, b, s.objectWord(obj, arena.ObjectBase))
 	return b, 0
 }
 
@@ -203,7 +203,7 @@ func (s *addresses) length(obj int) code.R {
 	if exact, _ := s.lengthOf(obj); exact >= 0 {
 		s.e.gopImm(code.Mov, 8, r, exact)
 	} else {
-		s.e.loadReg(8, r, s.objectWord(obj, block.ObjectLen))
+		s.e.loadReg(8, r, s.objectWord(obj, arena.ObjectLen))
 	}
 	return r
 }
@@ -224,7 +224,7 @@ func (s *addresses) check(obj int, l linear, need int64, cold code.Label) {
 		s.e.jump(cold)
 		return
 	case l.idx == 0:
-		s.e.emit(code.Inst{Op: code.Cmp, W: 8, Mem: s.objectWord(obj, block.ObjectLen), Imm: l.disp + need})
+		s.e.emit(code.Inst{Op: code.Cmp, W: 8, Mem: s.objectWord(obj, arena.ObjectLen), Imm: l.disp + need})
 		s.e.jcc(code.CondB, cold)
 		return
 	case l.nonneg:
@@ -232,7 +232,7 @@ func (s *addresses) check(obj int, l linear, need int64, cold code.Label) {
 		if exact >= 0 {
 			s.e.cmpImm(end, exact)
 		} else {
-			s.e.emit(code.Inst{Op: code.Cmp, W: 8, A: end, Mem: s.objectWord(obj, block.ObjectLen)})
+			s.e.emit(code.Inst{Op: code.Cmp, W: 8, A: end, Mem: s.objectWord(obj, arena.ObjectLen)})
 		}
 		s.e.jcc(code.CondA, cold)
 		return
@@ -244,7 +244,7 @@ func (s *addresses) check(obj int, l linear, need int64, cold code.Label) {
 		return
 	}
 	room := s.e.reg(code.GPR)
-	s.e.loadReg(8, room, s.objectWord(obj, block.ObjectLen))
+	s.e.loadReg(8, room, s.objectWord(obj, arena.ObjectLen))
 	if need == int64(int32(need)) {
 		s.e.gopImm(code.Sub, 8, room, need)
 	} else {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -23,7 +23,7 @@ import (
 // These tests run each operation's machine code, and nothing else, on edge values and random bits, and compare with
 // kir.Eval.
 
-// Where things are in a bench's block.
+// Where things are in a bench's arena.
 const (
 	benchArgs   = 4096  // operand n at benchArgs + n*benchStep
 	benchStep   = 512   // 32 lanes of 64 bits, or of 32 bits
@@ -51,16 +51,16 @@ func newBench(tb testing.TB, target *code.Target, group int, body func(b *bench)
 	if group == 0 {
 		group = int(target.VecBytes) / 4
 	}
-	lay, info := &block.Layout{Scratch: 1024}, &lanes.Info{Patterns: []lanes.Pattern{{Kind: lanes.Varying}}}
+	lay, info := &arena.Layout{Scratch: 1024}, &lanes.Info{Patterns: []lanes.Pattern{{Kind: lanes.Varying}}}
 	s := newSelector(newEmitter(code.NewFunc(), target, group, "bench", lay.Scratch), &kir.Kernel{}, info, lay,
 		lanes.Geometry{}, false)
 	b := &bench{s: s, v: vector{e: s.e, w: s.e.w}, info: info}
-	s.e.emit(code.Inst{Op: code.Lea, W: 8, Dst: regFrame, Mem: inBlock(benchFrame)})
+	s.e.emit(code.Inst{Op: code.Lea, W: 8, Dst: regFrame, Mem: inArena(benchFrame)})
 	body(b)
 	require.NoError(tb, s.e.err)
 	s.e.emit(code.Inst{Op: code.VZeroUpper})
 	s.e.emit(code.Inst{Op: code.Ret})
-	c, _, err := target.Finish(s.e.f, code.Placing{Frame: regFrame, Slots: block.FrameBody})
+	c, _, err := target.Finish(s.e.f, code.Placing{Frame: regFrame, Slots: arena.FrameBody})
 	require.NoError(tb, err)
 	b.code, err = native.New(c.Bytes)
 	require.NoError(tb, err)
@@ -80,7 +80,7 @@ func (b *bench) arg(t kir.Type, n, p int) unit {
 	x := b.v
 	load := func(off int) code.R {
 		r := s.e.reg(code.Vec)
-		s.e.emit(code.Inst{Op: code.VMovUPS, W: s.e.w, Dst: r, Mem: inBlock(int32(benchArgs + n*benchStep + off))})
+		s.e.emit(code.Inst{Op: code.VMovUPS, W: s.e.w, Dst: r, Mem: inArena(int32(benchArgs + n*benchStep + off))})
 		return r
 	}
 	w := int(s.e.w)
@@ -103,7 +103,7 @@ func (b *bench) arg(t kir.Type, n, p int) unit {
 func (b *bench) result(t kir.Type, p int, u unit) {
 	s := b.s
 	store := func(off int, r code.R) {
-		s.e.emit(code.Inst{Op: code.VMovUPS, W: s.e.w, Mem: inBlock(int32(benchResult + off)), A: r})
+		s.e.emit(code.Inst{Op: code.VMovUPS, W: s.e.w, Mem: inArena(int32(benchResult + off)), A: r})
 	}
 	w := int(s.e.w)
 	switch {
@@ -411,10 +411,10 @@ func TestScalar(t *testing.T) {
 					for n := range c.args {
 						if consts[n] == nil {
 							args[n] = b.s.e.reg(code.GPR)
-							b.s.e.loadReg(8, args[n], inBlock(int32(benchArgs+n*benchStep)))
+							b.s.e.loadReg(8, args[n], inArena(int32(benchArgs+n*benchStep)))
 						}
 					}
-					b.s.e.storeReg(8, inBlock(benchResult), general{b.s.e}.pure(c.op, c.t, c.argT(), args, consts))
+					b.s.e.storeReg(8, inArena(benchResult), general{b.s.e}.pure(c.op, c.t, c.argT(), args, consts))
 				})
 				for _, a := range in {
 					for n, ta := range c.args {
@@ -438,22 +438,22 @@ func TestMaskMoves(t *testing.T) {
 		b := newBench(t, target, 32, func(b *bench) {
 			s, masks := b.s, b.v.masks()
 			r := s.e.reg(code.GPR)
-			s.e.loadReg(4, r, inBlock(benchMask))
+			s.e.loadReg(4, r, inArena(benchMask))
 			m := masks.fromBits(r)
-			s.e.storeReg(4, inBlock(benchResult), masks.bits(m))
+			s.e.storeReg(4, inArena(benchResult), masks.bits(m))
 			none, done := s.e.label(), s.e.label()
 			masks.jumpIfNone(m, none)
 			yes := s.e.gload(4, 1)
-			s.e.storeReg(4, inBlock(benchResult+4), yes)
+			s.e.storeReg(4, inArena(benchResult+4), yes)
 			s.e.jump(done)
 			s.e.bind(none)
-			s.e.storeReg(4, inBlock(benchResult+4), s.e.gload(4, 0))
+			s.e.storeReg(4, inArena(benchResult+4), s.e.gload(4, 0))
 			s.e.bind(done)
 			low := general{s.e}.binary(code.And, 4, kir.U32, inReg(r), konst(1))
 			splat := masks.fromBool(low)
-			s.e.storeReg(4, inBlock(benchResult+8), masks.toBool(splat))
-			s.e.storeReg(4, inBlock(benchResult+12), masks.bits([]code.R{splat}))
-			s.e.storeReg(8, inBlock(benchResult+16), s.e.splatToScalar(s.e.scalarToSplat(r, kir.U32), kir.U32))
+			s.e.storeReg(4, inArena(benchResult+8), masks.toBool(splat))
+			s.e.storeReg(4, inArena(benchResult+12), masks.bits([]code.R{splat}))
+			s.e.storeReg(8, inArena(benchResult+16), s.e.splatToScalar(s.e.scalarToSplat(r, kir.U32), kir.U32))
 		})
 		for _, m := range []uint32{0, 1, 2, 0x80000000, 0xffffffff, 0x10000, 0x8000, 0x12345678, 0xff00ff01} {
 			binary.LittleEndian.PutUint32(b.mem[benchMask:], m)

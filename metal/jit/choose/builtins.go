@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -30,7 +30,7 @@ func (s *builtins) builtin(i *kir.Instr) {
 		return r
 	}
 	first := func() code.R { // number of the group's first lane in the threadgroup
-		r := word(block.FrameIndex, regFrame)
+		r := word(arena.FrameIndex, regFrame)
 		return imm(code.Shl, r, int64(log2(s.e.group)))
 	}
 	var v val
@@ -57,12 +57,12 @@ func (s *builtins) builtin(i *kir.Instr) {
 		if mode == kir.GridSize {
 			mode = kir.ThreadsPerGrid
 		}
-		slot, ok := block.BuiltinSlots[mode]
+		slot, ok := arena.BuiltinSlots[mode]
 		if !ok {
 			s.e.unsupported(i, "unknown builtin")
 			return
 		}
-		v.base = word(block.Builtins+4*(int32(slot)+c), regBlock)
+		v.base = word(arena.Builtins+4*(int32(slot)+c), regArena)
 	}
 	s.vals.result(i, v)
 }
@@ -70,8 +70,8 @@ func (s *builtins) builtin(i *kir.Instr) {
 // position yields component c of a thread's position.
 func (s *builtins) position(i *kir.Instr, c int32) {
 	table := s.e.reg(code.GPR)
-	s.e.emit(code.Inst{Op: code.Mov, W: 8, Dst: table, Mem: code.Mem{Base: regFrame, Disp: block.FramePositions}})
-	origin := code.Mem{Base: regBlock, Disp: block.Builtins + 4*(block.SlotOrigin+c)}
+	s.e.emit(code.Inst{Op: code.Mov, W: 8, Dst: table, Mem: code.Mem{Base: regFrame, Disp: arena.FramePositions}})
+	origin := code.Mem{Base: regArena, Disp: arena.Builtins + 4*(arena.SlotOrigin+c)}
 	row := code.Mem{Base: table, Disp: c * 4 * int32(s.e.group)}
 	inGrid := i.Mode == kir.ThreadPositionInGrid
 	if s.info.Patterns[i.ID].Kind != lanes.Varying {

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -16,19 +16,19 @@ import (
 // Code is a kernel as machine code for one kind of launch.
 type Code struct {
 	Bytes []byte
-	// Offsets in bytes: where threadgroups begin (block.Count of them along x), where execution goes on after
-	// block.ExitFuel.
+	// Offsets in bytes: where threadgroups begin (arena.Count of them along x), where execution goes on after
+	// arena.ExitFuel.
 	Entry, Resume int
-	Layout        *block.Layout
+	Layout        *arena.Layout
 	Info          *lanes.Info
 	Kernel        *kir.Kernel // the optimised kernel: Instr.IDs of faults are its
 }
 
 // Options say what a kernel is compiled for.
 type Options struct {
-	Target   *code.Target
-	Geometry lanes.Geometry
-	Past     bool // launches write so much that they should do it past the cache
+	Target      *code.Target
+	Geometry    lanes.Geometry
+	NonTemporal bool // launches write so much that they should do it past the cache
 	// CoarseLives makes the register allocator take values to live longer than they do.
 	CoarseLives bool
 }
@@ -44,7 +44,7 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 		f.Reset()
 		funcs.Put(f)
 	}()
-	geo, group := o.Geometry, Together(k, o.Target)
+	geo, group := o.Geometry, LanesAtOnce(k, o.Target)
 	if geo.Wide {
 		group = kir.Lanes
 	}
@@ -52,9 +52,9 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 	if geo.Pair != 0 && info.InTurns() {
 		return nil, &Unsupported{Kernel: k.Name, Op: kir.Loop, Why: "SIMD-groups that take turns run alone"}
 	}
-	lay := block.NewLayout(k, info, group)
+	lay := arena.NewLayout(k, info, group)
 	e := newEmitter(f, o.Target, group, k.Name, lay.Scratch)
-	places := newSelector(e, k, info, lay, geo, o.Past).entry.emit()
+	places := newSelector(e, k, info, lay, geo, o.NonTemporal).entry.emit()
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -66,7 +66,7 @@ func Compile(k *kir.Kernel, o Options) (*Code, error) {
 	case err != nil:
 		return nil, err
 	}
-	lay.FrameBytes = block.Align(end, 64)
+	lay.FrameBytes = arena.Align(end, 64)
 	return &Code{Bytes: c.Bytes, Entry: c.Offset(places.start), Resume: c.Offset(places.resume), Layout: lay, Info: info,
 		Kernel: k}, nil
 }

@@ -22,7 +22,7 @@ func crossBench(t *testing.T, target *code.Target, i *kir.Instr, all bool, types
 	return newBench(t, target, kir.Lanes, func(b *bench) {
 		s := b.s
 		r := s.e.reg(code.GPR)
-		s.e.loadReg(4, r, inBlock(benchMask))
+		s.e.loadReg(4, r, inArena(benchMask))
 		s.crossing.on.exec, s.crossing.on.all = b.v.masks().fromBits(r), all
 		b.info.Patterns[0].Kind = kind
 		args := make([]val, len(types))

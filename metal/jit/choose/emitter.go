@@ -12,9 +12,9 @@ type emitter struct {
 	target  *code.Target
 	w       uint8  // bytes of a vector register: 64 or 32
 	per     int    // 32-bit lanes of one
-	group   int    // lanes that run together: see Together
+	group   int    // lanes that run together: see LanesAtOnce
 	parts   int    // group / per
-	scratch int    // offset of the scratch in the block
+	scratch int    // offset of the scratch in the arena
 	kernel  string // its name, for errors
 	err     error  // the first thing that could not be done
 }
@@ -232,8 +232,8 @@ func (s *emitter) table(offsets []int32, size int) code.Mem {
 	return code.Mem{Const: s.f.Const(b)}
 }
 
-// scratchMem is a place in the block's scratch.
-func (s *emitter) scratchMem(off int) code.Mem { return inBlock(int32(s.scratch + off)) }
+// scratchMem is a place in the arena's scratch.
+func (s *emitter) scratchMem(off int) code.Mem { return inArena(int32(s.scratch + off)) }
 
 // laneLoop runs body n times with a register that counts 0, step, 2*step, ... The body may change RAX, RCX and RDX,
 // and must not jump out.

@@ -6,7 +6,7 @@ import (
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 )
 
-// What no vector instruction does: lane by lane, through the block's scratch.
+// What no vector instruction does: lane by lane, through the arena's scratch.
 
 // fmod computes C's fmod. If all quotients are small, a - trunc(a/b)*b is exact and right but for one b, which a
 // quotient that was rounded up to an integer has taken too much; else the x87's instruction does it.

@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -19,7 +19,7 @@ type gathers struct {
 	on   *active
 	addr *addresses
 	mem  *memory
-	lay  *block.Layout
+	lay  *arena.Layout
 }
 
 // possible reports whether an access with an index of its own in each lane has a fast way.

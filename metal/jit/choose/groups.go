@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -31,7 +31,7 @@ type groups struct {
 	offs *offsets
 	k    *kir.Kernel
 	info *lanes.Info
-	lay  *block.Layout
+	lay  *arena.Layout
 
 	found  bool
 	loads  map[int][]*kir.Instr // by the first Load's Instr.ID

@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -28,7 +28,7 @@ func (s *groups) checkUniform(g []*kir.Instr) {
 	xs, all, need := s.together(g)
 	first, low := xs[0], all.a.Disp
 	copied := int32(s.lay.Spills)
-	s.lay.Spills = block.Align(s.lay.Spills+int(need), 64)
+	s.lay.Spills = arena.Align(s.lay.Spills+int(need), 64)
 	s.addr.checkWraps(all.a, first.slow)
 	s.addr.check(all.a.Object, all.l, need, first.cold)
 	from := s.mem.place(all, 0)

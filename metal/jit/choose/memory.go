@@ -22,19 +22,19 @@ type access struct {
 // memory is what all ways to select an access share: its description, its place, and the code for when the check of all
 // lanes at once fails.
 type memory struct {
-	e       *emitter
-	v       vector
-	el      elements
-	vals    *values
-	ptrs    *pointers
-	on      *active
-	addr    *addresses
-	each    *laneByLane
-	k       *kir.Kernel
-	info    *lanes.Info
-	past    bool        // see goesPast
-	inLoop  func() bool // reports whether a Loop is being selected
-	streams []int64     // lanes.Streams, when first wanted
+	e           *emitter
+	v           vector
+	el          elements
+	vals        *values
+	ptrs        *pointers
+	on          *active
+	addr        *addresses
+	each        *laneByLane
+	k           *kir.Kernel
+	info        *lanes.Info
+	nonTemporal bool        // see isNonTemporal
+	inLoop      func() bool // reports whether a Loop is being selected
+	streams     []int64     // lanes.Streams, when first wanted
 }
 
 // newAccess describes the access of i, of elements of type t. It emits the uniform part of the address.

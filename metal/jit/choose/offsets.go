@@ -3,7 +3,7 @@ package choose
 import (
 	"slices"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
@@ -22,7 +22,7 @@ type offsets struct {
 	each *laneByLane
 	mem  *memory
 	gath *gathers
-	lay  *block.Layout
+	lay  *arena.Layout
 }
 
 // place returns where the lanes of a uniform or pattern access are: the operand of the uniform part of the
@@ -193,9 +193,9 @@ func (s *offsets) store(x *access) {
 		s.scatterOffsets(x, m, offs)
 		return
 	case s.e.avx512() || s.on.all:
-		if s.mem.goesPast(x) {
+		if s.mem.isNonTemporal(x) {
 			ordinary := s.e.label()
-			s.mem.storePast(x, plus(m, offs[0]), ordinary)
+			s.mem.storeNonTemporal(x, plus(m, offs[0]), ordinary)
 			s.e.f.ColdBegin()
 			s.e.bind(ordinary)
 			s.storeParts(x, m, offs, false)

@@ -1,13 +1,13 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Machine code cannot be interrupted: it asks, by taking fuel from the block, and leaves when that is spent. Loops ask
+// Machine code cannot be interrupted: it asks, by taking fuel from the arena, and leaves when that is spent. Loops ask
 // at the end of each round, groups of lanes when they have had their turn, unless what they do is little whatever the
 // data.
 const (
@@ -87,20 +87,20 @@ func (s *polls) poll(loop *kir.Instr) {
 
 // spend takes fuel, and jumps if none is left.
 func (s *polls) spend(cost int, spent code.Label) {
-	s.e.emit(code.Inst{Op: code.Sub, W: 8, Mem: inBlock(block.Fuel), Imm: int64(cost)})
+	s.e.emit(code.Inst{Op: code.Sub, W: 8, Mem: inArena(arena.Fuel), Imm: int64(cost)})
 	s.e.jcc(code.CondS, spent)
 }
 
 // afterGroup lets the code leave after a group of lanes, before the next one.
 func (s *polls) afterGroup() {
-	if s.body*(block.MaxThreads/s.e.group) <= smallGroup {
+	if s.body*(arena.MaxThreads/s.e.group) <= smallGroup {
 		return
 	}
 	s.out.leaveIf(func(cold code.Label) { s.spend(s.body, cold) })
 }
 
 // beforeTurn lets the code leave before a group of lanes goes on to its next barrier. Where groups may wait for each
-// other each has fuel of its own: what the one before spent of it is taken from block.Left, that of all turns.
+// other each has fuel of its own: what the one before spent of it is taken from arena.Left, that of all turns.
 func (s *polls) beforeTurn() {
 	cost := max(16, s.body/(1+s.barriers))
 	s.out.leaveIf(func(cold code.Label) {
@@ -108,25 +108,25 @@ func (s *polls) beforeTurn() {
 			s.spend(cost, cold)
 			return
 		}
-		s.e.loadReg(8, code.RAX, inBlock(block.Fuel))
-		s.e.emit(code.Inst{Op: code.Sub, W: 8, Dst: code.RAX, Mem: inBlock(block.Turn)})
+		s.e.loadReg(8, code.RAX, inArena(arena.Fuel))
+		s.e.emit(code.Inst{Op: code.Sub, W: 8, Dst: code.RAX, Mem: inArena(arena.Turn)})
 		s.e.emit(code.Inst{Op: code.Sub, W: 8, Dst: code.RAX, Imm: int64(cost)})
-		s.e.emit(code.Inst{Op: code.Add, W: 8, Mem: inBlock(block.Left), A: code.RAX})
+		s.e.emit(code.Inst{Op: code.Add, W: 8, Mem: inArena(arena.Left), A: code.RAX})
 		s.e.jcc(code.CondS, cold)
 	})
 }
 
 // yield gives up the group's turn, for the others of its threadgroup and for Go, and then goes back.
 func (s *polls) yield(back code.Label) {
-	s.giveUp(inFrame(block.FrameYield), inBlock(block.Yields), func() {
-		s.e.storeImm(inFrame(block.FrameYield), 0)
+	s.giveUp(inFrame(arena.FrameYield), inArena(arena.Yields), func() {
+		s.e.storeImm(inFrame(arena.FrameYield), 0)
 	})
 	s.e.jump(back)
 }
 
 // barrier ends the group's phase.
 func (s *polls) barrier() {
-	s.giveUp(inFrame(block.FrameResume), inBlock(block.Alive), func() {})
+	s.giveUp(inFrame(arena.FrameResume), inArena(arena.Alive), func() {})
 }
 
 // giveUp leaves the group's turn: place is where it goes on, flag a word that becomes 1, begin what it then does first.

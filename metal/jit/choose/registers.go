@@ -8,7 +8,7 @@ import (
 // instructions), R10, R11 and the last three vector registers and K7 belong to the register allocator (spills).
 const (
 	regFrame = code.RBX // the frame of the group of lanes
-	regBlock = code.RBP // the threadgroup's block
+	regArena = code.RBP // the threadgroup's arena
 )
 
 // The scratch: three tables of 32 entries of 8 bytes (pointers or operands, values, more values) and a few words.
@@ -19,8 +19,8 @@ const (
 	scratchWords = 768
 )
 
-// inBlock is a place in the threadgroup's block.
-func inBlock(off int32) code.Mem { return code.Mem{Base: regBlock, Disp: off} }
+// inArena is a place in the threadgroup's arena.
+func inArena(off int32) code.Mem { return code.Mem{Base: regArena, Disp: off} }
 
 // inFrame is a place in the frame of the group of lanes.
 func inFrame(off int32) code.Mem { return code.Mem{Base: regFrame, Disp: off} }

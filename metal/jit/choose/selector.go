@@ -3,7 +3,7 @@ package choose
 import (
 	"fmt"
 
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -38,9 +38,10 @@ type selector struct {
 	entry      *entry
 }
 
-// newSelector makes the parts for a kernel and a kind of launch; past says that such launches write past the cache.
+// newSelector makes the parts for a kernel and a kind of launch; nonTemporal says that such launches write past the
+// cache.
 func newSelector(
-	e *emitter, k *kir.Kernel, info *lanes.Info, lay *block.Layout, geo lanes.Geometry, past bool,
+	e *emitter, k *kir.Kernel, info *lanes.Info, lay *arena.Layout, geo lanes.Geometry, nonTemporal bool,
 ) *selector {
 	v, m, g := vector{e: e, w: e.w}, masks{e}, general{e}
 	el := elements{v}
@@ -50,7 +51,7 @@ func newSelector(
 	ops := &operations{e: e, v: v, vals: vals, info: info}
 	ptrs := &pointers{e: e, v: v, g: g, ops: ops, vals: vals, k: k, info: info}
 	vars := &variables{e: e, m: m, vals: vals, ptrs: ptrs, on: on, k: k, info: info}
-	out := &leaver{e: e, lay: lay, past: past}
+	out := &leaver{e: e, lay: lay, nonTemporal: nonTemporal}
 	pol := &polls{e: e, out: out, info: info}
 	ctrl := &control{e: e, m: m, g: g, vals: vals, on: on, polls: pol, info: info, block: s.block}
 
@@ -58,7 +59,7 @@ func newSelector(
 	subs := &subroutines{e: e, out: out, lay: lay}
 	each := &laneByLane{e: e, v: v, el: el, vals: vals, on: on, addr: addr, subs: subs, info: info}
 	mem := &memory{e: e, v: v, el: el, vals: vals, ptrs: ptrs, on: on, addr: addr, each: each, k: k, info: info,
-		past: past, inLoop: ctrl.inLoop}
+		nonTemporal: nonTemporal, inLoop: ctrl.inLoop}
 	gath := &gathers{e: e, v: v, m: m, el: el, on: on, addr: addr, mem: mem, lay: lay}
 	offs := &offsets{e: e, v: v, el: el, on: on, addr: addr, each: each, mem: mem, gath: gath, lay: lay}
 	grp := &groups{e: e, v: v, m: m, el: el, on: on, vals: vals, addr: addr, each: each, mem: mem, offs: offs, k: k,

@@ -1,7 +1,7 @@
 package choose
 
 import (
-	"github.com/mlxlua/mlxlua/metal/jit/block"
+	"github.com/mlxlua/mlxlua/metal/jit/arena"
 	"github.com/mlxlua/mlxlua/metal/jit/code"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
@@ -38,7 +38,7 @@ func (k subroutine) writes() bool {
 type subroutines struct {
 	e      *emitter
 	out    *leaver
-	lay    *block.Layout
+	lay    *arena.Layout
 	labels map[subroutine]code.Label
 	order  []subroutine
 }
@@ -93,12 +93,12 @@ func (s *subroutines) emitFollow(k subroutine) {
 	s.e.gopImm(code.Shr, 8, entry, kir.PtrObjectShift)
 	s.e.emit(code.Inst{Op: code.Cmp, W: 4, A: entry, Imm: int64(s.lay.NumObjects)})
 	s.e.jcc(code.CondAE, fault)
-	s.e.gopImm(code.Shl, 4, entry, int64(log2(block.ObjectBytes)))
-	s.e.gopMem(code.Lea, 8, entry, code.Mem{Base: regBlock, Index: entry, Scale: 1, Disp: int32(s.lay.Objects)})
+	s.e.gopImm(code.Shl, 4, entry, int64(log2(arena.ObjectBytes)))
+	s.e.gopMem(code.Lea, 8, entry, code.Mem{Base: regArena, Index: entry, Scale: 1, Disp: int32(s.lay.Objects)})
 	word := func(off int32) code.Mem { return code.Mem{Base: entry, Disp: off} }
-	space := int32(block.ObjectSpace)
+	space := int32(arena.ObjectSpace)
 	if k.writes() {
-		space = block.ObjectWrite
+		space = arena.ObjectWrite
 	}
 	s.e.loadReg(4, tmp, word(space))
 	s.e.emit(code.Inst{Op: code.Cmp, W: 4, A: tmp, Mem: code.Mem{Base: desc, Disp: descSpace}})
@@ -106,16 +106,16 @@ func (s *subroutines) emitFollow(k subroutine) {
 	// The range.
 	s.e.gopImm(code.Shl, 8, ptr, 64-kir.PtrObjectShift)
 	s.e.gopImm(code.Sar, 8, ptr, 64-kir.PtrObjectShift)
-	s.e.loadReg(8, tmp, word(block.ObjectLen))
+	s.e.loadReg(8, tmp, word(arena.ObjectLen))
 	s.e.gopImm(code.Sub, 8, tmp, int64(k.size))
 	s.e.jcc(code.CondB, fault)
 	s.e.emit(code.Inst{Op: code.Cmp, W: 8, A: ptr, B: tmp})
 	s.e.jcc(code.CondA, fault)
 	// The address.
-	s.e.loadReg(4, tmp, word(block.ObjectStep))
+	s.e.loadReg(4, tmp, word(arena.ObjectStep))
 	s.e.gop(code.IMul, 8, ptr, tmp)
-	s.e.gopMem(code.Add, 8, ptr, word(block.ObjectBase))
-	s.e.loadReg(4, tmp, word(block.ObjectLane))
+	s.e.gopMem(code.Add, 8, ptr, word(arena.ObjectBase))
+	s.e.loadReg(4, tmp, word(arena.ObjectLane))
 	s.e.gop(code.IMul, 8, tmp, lane)
 	s.e.gop(code.Add, 8, ptr, tmp)
 	own := s.e.label()
@@ -140,11 +140,11 @@ func (s *subroutines) emitFollow(k subroutine) {
 
 	s.e.bind(fault)
 	s.e.loadReg(8, ptr, slot)
-	s.e.storeReg(8, inBlock(block.FaultPointer), ptr)
-	s.e.storeReg(8, inBlock(block.FaultLane), lane)
+	s.e.storeReg(8, inArena(arena.FaultPointer), ptr)
+	s.e.storeReg(8, inArena(arena.FaultLane), lane)
 	s.e.loadReg(4, tmp, code.Mem{Base: desc, Disp: descID})
-	s.e.storeReg(8, inBlock(block.FaultInstr), tmp)
-	s.out.leave(block.ExitFault)
+	s.e.storeReg(8, inArena(arena.FaultInstr), tmp)
+	s.out.leave(arena.ExitFault)
 }
 
 // emitAt emits subAtomicAt and subStoreAt for the lanes in RAX. Only RAX, RCX, RDX, R10 and R11 change.

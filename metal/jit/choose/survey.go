@@ -5,11 +5,11 @@ import (
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Together is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything, else
-// as many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then written
-// so that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels may run
-// wide all the same, see StraightOn.
-func Together(k *kir.Kernel, t *code.Target) int {
+// LanesAtOnce is how many lanes of an optimised kernel run together: all of a SIMD-group if they exchange anything,
+// else as many as fit a vector register. Also all of them where the kernel counts on SIMD-groups, because it is then
+// written so that their lanes touch neighbouring memory, unless that needs more registers than there are. Short kernels
+// may run wide all the same, see IsStraightLine.
+func LanesAtOnce(k *kir.Kernel, t *code.Target) int {
 	crosses, simd := survey(k.Body)
 	switch {
 	case crosses || simd && (t.Registers > fewRegisters || carries(k) <= fewCarried):
@@ -19,10 +19,10 @@ func Together(k *kir.Kernel, t *code.Target) int {
 	}
 }
 
-// StraightOn reports whether a kernel is short for a processor and has no loops. What there is to do for each group of
-// lanes, and waiting for one result after the other, is then a good part of its time: the more lanes it is for the
+// IsStraightLine reports whether a kernel is short for a processor and has no loops. What there is to do for each group
+// of lanes, and waiting for one result after the other, is then a good part of its time: the more lanes it is for the
 // better.
-func StraightOn(k *kir.Kernel, t *code.Target) bool {
+func IsStraightLine(k *kir.Kernel, t *code.Target) bool {
 	straight := k.NumInstrs <= t.Straight
 	k.Body.Walk(func(i *kir.Instr) { straight = straight && i.Op != kir.Loop })
 	return straight

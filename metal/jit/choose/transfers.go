@@ -41,7 +41,7 @@ func (s *transfers) load(i *kir.Instr) {
 	switch {
 	case a.Object == 0 && s.info.Patterns[i.ID].Kind == lanes.Uniform:
 		s.e.jump(x.cold)
-		v = s.uniformLoad(x, code.Mem{Base: regBlock})
+		v = s.uniformLoad(x, code.Mem{Base: regArena})
 	case a.Mode == lanes.AccessUniform && !s.addr.isThread(a.Object):
 		s.addr.checkWraps(a, x.slow)
 		s.addr.check(a.Object, x.l, x.size, x.cold)
@@ -134,7 +134,7 @@ func (s *transfers) uniformStore(x *access) {
 	s.mem.coldStore(x, nil)
 }
 
-// storeLast stores the value of the last active lane at m. It takes it from the block's scratch tables.
+// storeLast stores the value of the last active lane at m. It takes it from the arena's scratch tables.
 func (s *transfers) storeLast(x *access, m code.Mem) {
 	s.each.putValues(x.t, s.mem.stored(x), scratchVal)
 	last := s.e.reg(code.GPR)

@@ -50,9 +50,14 @@ type right struct {
 // what several SIMD-groups read stays in the cache. More is packed, so that neighbours are read one after the other.
 func (p *Product) near(step int) bool { return p.Depth*step*p.DType.Size() <= CacheOf(p.Run)*3/2 }
 
-// PlaceFirst reports whether InPlace, where it multiplies small matrices, is likely quicker than kernels that lay rows
-// out: where a's rows are neighbours, where there is much to multiply, and where enough lanes share a check and b need
-// not be packed in panels that are half empty.
+// PlaceFirst reports whether InPlace is likely quicker for small matrices than kernels that lay rows out. The first
+// line that holds decides:
+//
+//	a's rows are neighbours, b's columns are not, b has fewer than leastCols columns   no
+//	a's rows and b's columns are neighbours                                            yes
+//	a has more than muchRows rows, and as many places along depth                      yes
+//	fewestLanes lanes or more, and b's columns are neighbours or fill a panel          yes
+//	else                                                                               no
 func (p *Product) PlaceFirst(a, b Matrices) bool {
 	alongRows, alongCols := a.Step[1] != 1 && a.Step[0] == 1, b.Step[1] == 1
 	switch {

@@ -10,8 +10,8 @@ import (
 // nothing useful makes room.
 
 const (
-	// pastBytes is how much a launch must write; less is what the next launch may still find in the cache.
-	pastBytes = 8 << 20
+	// nonTemporalBytes is how much a launch must write; less is what the next launch may still find in the cache.
+	nonTemporalBytes = 8 << 20
 	// threadBytes is how much of that a thread is thought to write at most: a launch of few threads changes a small
 	// part of a large buffer.
 	threadBytes = 128
@@ -29,5 +29,5 @@ func writesMuch(k *kir.Kernel, l *launch.Launch) bool {
 			total += min(len(l.Buffers[i]), most)
 		}
 	}
-	return total >= pastBytes
+	return total >= nonTemporalBytes
 }

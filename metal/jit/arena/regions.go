@@ -1,4 +1,4 @@
-package block
+package arena
 
 import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"

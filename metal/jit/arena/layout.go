@@ -1,20 +1,20 @@
-// Package block is the memory that machine code works with beside the buffers of a launch: the contract between what
+// Package arena is the memory that machine code works with beside the buffers of a launch: the contract between what
 // makes code for a processor and the Go code that runs it.
 //
-// A block belongs to a threadgroup and lies outside Go's heap:
+// An arena belongs to a threadgroup and lies outside Go's heap:
 //
 //	[header] [objects] [save area] [scratch] [positions of lanes] [threadgroup memory] [frame 0] [frame 1] ...
 //
 // One register of the code points at the header, another one at the frame of the group of lanes that runs. The offsets
 // below are relative to those. A kernel without barriers has one frame, which its groups use one after the other.
-package block
+package arena
 
 import (
 	"github.com/mlxlua/mlxlua/metal/jit/lanes"
 	"github.com/mlxlua/mlxlua/metal/kir"
 )
 
-// Offsets in the header of a block. 8 bytes each unless said.
+// Offsets in the header of an arena. 8 bytes each unless said.
 const (
 	Fuel         = 0   // int64: what the code may still spend; it leaves at the next poll when this is negative
 	ExitReason   = 8   // why it left: an Exit

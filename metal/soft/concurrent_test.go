@@ -31,11 +31,11 @@ func TestSideBySide(t *testing.T) {
 	for i := range n {
 		binary.LittleEndian.PutUint32(in.Host()[4*i:], uint32(i))
 	}
-	outs := make([]*metal.Buffer, 2*mostBeside+3)
+	outs := make([]*metal.Buffer, 2*maxConcurrent+3)
 	for i := range outs {
 		outs[i] = alloc(t, dev, 4*n)
 	}
-	bad := map[int]bool{2: true, mostBeside + 4: true}
+	bad := map[int]bool{2: true, maxConcurrent + 4: true}
 	for range 5 { // from the second time on it is known how long they take
 		cb := dev.NewCommandBuffer(0, "")
 		e := cb.Encoder()

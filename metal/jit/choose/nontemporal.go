@@ -8,11 +8,11 @@ import (
 // Stores past the cache, for launches that write much more than it holds. Other processors see such stores late, so the
 // code ends with a fence.
 
-// goesPast reports whether a store of all lanes to consecutive elements may go past the cache: in whole lines, or in
-// halves of one that follow each other.
-func (s *memory) goesPast(x *access) bool {
+// isNonTemporal reports whether a store of all lanes to consecutive elements may go past the cache: in whole lines, or
+// in halves of one that follow each other.
+func (s *memory) isNonTemporal(x *access) bool {
 	n := x.a.Object - 1
-	if !s.past || !s.on.all || x.size < 4 || n < 0 || n >= len(s.k.Params) || !lanes.WriteOnly(s.k.Params[n]) {
+	if !s.nonTemporal || !s.on.all || x.size < 4 || n < 0 || n >= len(s.k.Params) || !lanes.WriteOnly(s.k.Params[n]) {
 		return false
 	}
 	if s.e.parts*int(s.e.w) >= cacheLine {
@@ -21,9 +21,9 @@ func (s *memory) goesPast(x *access) bool {
 	return !s.inLoop()
 }
 
-// storePast stores every part to consecutive elements past the cache. Where the place is not a multiple of a vector,
-// it goes to ordinary.
-func (s *memory) storePast(x *access, m code.Mem, ordinary code.Label) {
+// storeNonTemporal stores every part to consecutive elements past the cache. Where the place is not a multiple of a
+// vector, it goes to ordinary.
+func (s *memory) storeNonTemporal(x *access, m code.Mem, ordinary code.Label) {
 	s.e.gopMem(code.Lea, 8, code.RAX, m)
 	s.e.emit(code.Inst{Op: code.Test, W: 4, A: code.RAX, Imm: int64(s.e.w) - 1})
 	s.e.jcc(code.CondNE, ordinary)
