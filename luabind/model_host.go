@@ -55,6 +55,8 @@ func openModelHost(s *State) lua.LValue {
 			return lua.LString(raw), err
 		}),
 		"render": func(L *lua.LState) (lua.LValue, error) { return renderChat(s, L) },
+		"drawer": func(L *lua.LState) (lua.LValue, error) { return newDrawer(s, L) },
+		"draw":   func(L *lua.LState) (lua.LValue, error) { return drawTokens(s, L) },
 
 		"kind":   onFiles(s, pathKind),
 		"cached": func(L *lua.LState) (lua.LValue, error) { return cached(s, L.CheckString(1)) },

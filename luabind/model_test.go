@@ -210,3 +210,20 @@ func FuzzJSON(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// Texts that come and go in rows answer as alone: see rows.lua. In full that is every family: -models.
+func TestModelRows(t *testing.T) {
+	t.Parallel()
+	names := []string{"llama", "gemma2", "gemma3", "qwen3_next", "deepseek_v3", "llama4"}
+	switch {
+	case *allModels:
+		names = slices.DeleteFunc(goldenModels(t, ""), func(name string) bool { return name == "llama_dynamic" })
+	case testing.Short():
+		t.Skip("it shows no kernel that other short tests do not")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, runModel(t, "rows.lua", name, filepath.Join(t.TempDir(), "model")), name)
+		})
+	}
+}

@@ -17,8 +17,8 @@ import (
 
 // openTokenizer is the tokenizer of a model directory or of a .gguf file as a table of functions: encode(text, special)
 // gives a list of numbers, decode(list, skip_special) a text, stream(skip_special) a table of push(number) and finish()
-// for text while it comes, id(token) and token(id) what the other is, or nil. Its fields are what is said beside: bos,
-// eos, chat_template and templates.
+// for text while it comes, id(token) and token(id) what the other is, or nil, bytes(id) what it adds to a text. Its
+// fields are what is said beside: bos, eos, chat_template and templates.
 func openTokenizer(s *State) hostFunction {
 	return onFiles(s, func(L *lua.LState) (lua.LValue, error) {
 		open := tokenizer.Open
@@ -58,6 +58,13 @@ func openTokenizer(s *State) hostFunction {
 			"stream": func(L *lua.LState) int {
 				L.Push(tokenStream(s, tok.Stream(L.OptBool(1, false))))
 				return 1
+			},
+			"bytes": func(L *lua.LState) int {
+				if b, ok := tok.TokenBytes(int32(L.CheckInt(1))); ok {
+					L.Push(lua.LString(b))
+					return 1
+				}
+				return 0
 			},
 			"id": func(L *lua.LState) int {
 				if id, ok := tok.ID(L.CheckString(1)); ok {
@@ -181,8 +188,8 @@ func tokenStream(s *State, stream *tokenizer.Stream) lua.LValue {
 const templateBytes = 64
 
 // renderChat is a conversation as a text: of a chat template, an object of the template's variables with the list
-// messages in it, whether the answer begins at the end, and a list of tools, "" for none. All but the third are JSON.
-// What that takes is the script's.
+// messages in it, whether the answer begins at the end, a list of tools, "" for none, and the messages themselves where
+// they are not among the variables. All but the third are JSON. What that takes is the script's.
 func renderChat(s *State, L *lua.LState) (lua.LValue, error) {
 	taken := lua51.Hold(s.State)
 	defer taken.End()
@@ -209,6 +216,14 @@ func renderChat(s *State, L *lua.LState) (lua.LValue, error) {
 		if key != "messages" {
 			chat.Arguments.Set(key, value)
 		} else if chat.Messages, ok = value.(*template.List); !ok {
+			return nil, errors.New("the messages of a conversation are no list")
+		}
+	}
+	if messages := L.OptString(5, ""); messages != "" {
+		if v, err = template.ReadJSON(messages, take); err != nil {
+			return nil, err
+		}
+		if chat.Messages, ok = v.(*template.List); !ok {
 			return nil, errors.New("the messages of a conversation are no list")
 		}
 	}

@@ -169,10 +169,21 @@ var packagePlain = []*function{
 			"none that can be read."},
 	{name: "lm.host.gguf_tokenizer", written: "host.gguf_tokenizer(path)",
 		help: "The tokenizer of a .gguf file as the text of a tokenizer.json."},
-	{name: "lm.host.render", written: "host.render(template, variables, open, tools=\"\")",
+	{name: "lm.host.render", written: "host.render(template, variables, open, tools=\"\", messages=\"\")",
 		help: "A conversation as the text that a chat template makes of it. variables, an object of JSON, has the " +
-			"list messages; open says whether the model's answer begins at the end; tools is a list in JSON. " +
-			"nil, and why, if the template fails."},
+			"list messages, unless that is given as JSON of its own; open says whether the model's answer begins at " +
+			"the end; tools is a list in JSON. nil, and why, if the template fails."},
+	{name: "lm.host.drawer", written: "host.drawer(rules, past, count)",
+		help: "An object that chooses the tokens of one text, for host.draw. rules is a table of temp, top_p, min_p, " +
+			"min_tokens_to_keep, top_k, logit_bias, repetition_penalty, presence_penalty and frequency_penalty, as " +
+			"lm.sampler and lm.processors have them, context_size, how far back penalties look (20), and seed; past " +
+			"are the tokens that the text has begun with, count is how many there are. nil, and why, of rules that " +
+			"cannot be meant."},
+	{name: "lm.host.draw", written: "host.draw(scores, drawers, ranked)",
+		help: "The next token of several texts, each by its own drawer: of scores (texts, vocabulary), a list of " +
+			"drawers, in which false takes the best token, and a list that says of how many of the best tokens the " +
+			"probabilities are wanted, false for none. A list of tables: token, and logprob and best, a list of " +
+			"{token, logprob}, where they were wanted; or why, what went wrong with that text."},
 	{name: "lm.host.kind", written: "host.kind(path)",
 		help: "\"file\" or \"directory\"; nil, and why, of what is not there."},
 	{name: "lm.host.cached", written: "host.cached(name)",
@@ -206,6 +217,9 @@ var packagePlain = []*function{
 	{name: "lm.tokenizer.stream", written: "tokenizer.stream(skip_special=false)",
 		help: "A table with push(token), which gives the text that is whole now, \"\" in the middle of a " +
 			"character, and finish(), which gives the rest."},
+	{name: "lm.tokenizer.bytes", written: "tokenizer.bytes(id)",
+		help: "The bytes that the token of a number adds to a text that has begun, which need not be whole " +
+			"characters; nil if there is none."},
 	{name: "lm.tokenizer.id", written: "tokenizer.id(token)",
 		help: "The number of a token that is given as a text; nil if there is none."},
 	{name: "lm.tokenizer.token", written: "tokenizer.token(id)",

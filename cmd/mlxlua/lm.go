@@ -80,6 +80,7 @@ func (p *program) modelHost(asked *atomic.Bool, stderr io.Writer) error {
 	host := map[string]any{
 		"terminal": isTerminalWriter(stderr),
 		"pull":     luabind.Func(pull),
+		"serve":    luabind.Func(p.serve),
 		"write": luabind.Func(func(_ context.Context, args []any) ([]any, error) {
 			_, err := io.WriteString(p.stdout, fmt.Sprint(args...))
 			return nil, err

@@ -63,6 +63,7 @@ const lawText = `
 	hub         = hub
 	fetch       = hub/fetch
 	hubtest     = hub/hubtest
+	serve       = serve
 	scripts     = scripts, scripts/...
 	examples    = examples, examples/...
 	docs        = docs
@@ -133,6 +134,9 @@ const lawText = `
 	# Models from the hub: who looks into the cache asks nothing of the network, only the program downloads.
 	hub < fetch < cmd
 	hub < cmd
+
+	# The server of language models stands on the package that embedders use.
+	root < serve < cmd, examples
 
 	# Tests.
 	testify, brief, serial, testdevice < TESTS

@@ -4,7 +4,7 @@
 -- arrays hold just what was seen. For decoding under mx.compile they are rooms with space for more (see room), which
 -- grow by steps; then offset is an array, so that one trace serves all positions, and no shape depends on it.
 local mx, nn = require("mx"), require("mx.nn")
-local kinds, stored = require("lm.memory"), require("lm.stored")
+local kinds, stored, masks = require("lm.memory"), require("lm.stored"), require("lm.masks")
 
 local step, chunk = 256, 2048 -- tokens by which rooms grow, and of which a text is read again at once
 
@@ -125,77 +125,7 @@ function Caches:real()
   return mx.greater_equal(at, mx.expand_dims(self.padding, 1))
 end
 
-local function remembered(self, key, make)
-  if self.memo[key] == nil then self.memo[key] = make() or false end
-  return self.memo[key] or nil
-end
-
--- mask is what the queries of a call may see, at rest: positions 0..first-1 and from... are kept before them.
-function Caches:mask(kv, length, first, from)
-  local n, padding, window, keep = self.offset, self.padding, kv.window, kv.keep
-  local inside = not window or n + length <= window
-  if not padding and (length == 1 and not kv.chunk or inside) then return length > 1 and "causal" or nil end
-  return remembered(self, ("%s %d %s"):format(window or 0, keep, kv.chunk or 0), function()
-    local at = mx.arange(from, n + length)
-    if first > 0 then at = mx.concatenate({mx.arange(first), at}) end
-    local q = mx.expand_dims(mx.arange(n, n + length), 1)
-    local sees = mx.less_equal(at, q)
-    if not inside then
-      local near = mx.greater(at, q - (window - keep))
-      if keep > 0 then near = mx.logical_or(near, mx.less(at, keep)) end
-      sees = mx.logical_and(sees, near)
-    end
-    if kv.chunk then sees = mx.logical_and(sees, self:same_chunk(kv, at, q)) end
-    if padding then sees = mx.logical_and(sees, mx.greater_equal(at, mx.expand_dims(padding, {1, 2, 3}))) end
-    return sees
-  end)
-end
-
--- same_chunk says whether the positions at are in the chunk of q or later; those of each example count without padding.
-function Caches:same_chunk(kv, at, q)
-  local before = self.padding and mx.expand_dims(self.padding, {1, 2, 3}) or 0
-  return mx.greater_equal(at - before, mx.floor_divide(q - before, kv.chunk) * kv.chunk)
-end
-
--- slot is where the token of a step goes in a room.
-function Caches:slot(kv)
-  return remembered(self, ("slot %s %d"):format(kv.window or 0, kv.keep), function()
-    local n = self.offset
-    if kv.window then
-      local turned = kv.keep + mx.remainder(n - kv.keep, kv.window - kv.keep)
-      n = kv.keep > 0 and mx.where(mx.less(n, kv.keep), n, turned) or turned
-    end
-    return mx.reshape(n, {1})
-  end)
-end
-
--- room_mask is what the token of a step may see in a room: each slot's position is the last that went there.
-function Caches:room_mask(kv, length, room)
-  if length ~= 1 then fail("a compiled step takes one token of each example, not %d", length) end
-  return remembered(self, ("room %s %d %s"):format(kv.window or 0, kv.keep, kv.chunk or 0), function()
-    local n = self.offset
-    local at = mx.cumsum(mx.ones(mx.dims({room, 2}), mx.int32), 0) - 1
-    local sees
-    if kv.window then
-      local turned = n - mx.remainder(n - at, kv.window - kv.keep)
-      local lowest = kv.keep
-      if kv.keep > 0 then
-        turned = mx.where(mx.less(at, kv.keep), at, turned)
-        sees = mx.logical_or(mx.greater_equal(turned, lowest), mx.less(at, kv.keep))
-        sees = mx.logical_and(sees, mx.less_equal(turned, n))
-      else
-        sees = mx.greater_equal(turned, 0)
-      end
-      at = turned
-    else
-      sees = mx.less_equal(at, n)
-    end
-    if not self.padding then sees = mx.expand_dims(sees, {0, 1, 2}) end
-    if kv.chunk then sees = mx.logical_and(sees, self:same_chunk(kv, at, n)) end
-    if not self.padding then return sees end
-    return mx.logical_and(sees, mx.greater_equal(at, mx.expand_dims(self.padding, {1, 2, 3})))
-  end)
-end
+masks(Caches)
 
 -- decoding is the arrays of all layers as a tree, with room for the next token: what a compiled step takes and gives.
 function Caches:decoding()
@@ -241,6 +171,19 @@ function Caches:trim(count)
   local past = self:past()
   if past then self.seen = {past:index(":", "0:" .. self.offset)} end
   return true
+end
+
+-- copied is another Caches of the same tokens, at rest: to go on with one changes nothing of the other.
+function Caches:copied()
+  self:resting()
+  local out = Caches(unpack(self.first, 1, 3))
+  out.layout, out.packing, out.offset, out.long = self.layout, self.packing, self.offset, self.long
+  out.seen = {unpack(self.seen)}
+  for i, layer in ipairs(self.layers) do
+    out.layers[i] = kinds[self.layout[i].kind](self.layout[i])
+    out.layers[i].parts = layer.parts and {unpack(layer.parts)}
+  end
+  return out
 end
 
 -- arrays are all arrays, for mx.eval.

@@ -1,12 +1,14 @@
 -- The commands of `mlxlua lm`. run(arguments, host) is one of them; what it needs of the program around it is in the
 -- table host, of which all is optional: write(text), note(text) for what is not the answer, terminal (whether notes go
 -- to one), interrupted(), which is true once after Ctrl-C, input(), all of standard input, ask(prompt), a line of
--- the user's, or nil at the end, and pull(request, progress, note), which downloads a model: see lm.pull.
+-- the user's, or nil at the end, pull(request, progress, note), which downloads a model: see lm.pull, and
+-- serve(options), which answers HTTP requests: see lm.server.
 local options, command = require("lm.options"), require("lm.command")
 local talk, convert, pull = require("lm.talk"), require("lm.convert"), require("lm.pull")
+local server = require("lm.server")
 
-local commands, order = {}, {"generate", "chat", "pull", "convert", "quantize", "perplexity", "show"}
-for _, name in ipairs(order) do commands[name] = talk[name] or convert[name] or pull[name] end
+local commands, order = {}, {"generate", "chat", "server", "pull", "convert", "quantize", "perplexity", "show"}
+for _, name in ipairs(order) do commands[name] = talk[name] or convert[name] or pull[name] or server[name] end
 
 local function usage()
   local out = {"usage: mlxlua lm COMMAND [options]"}

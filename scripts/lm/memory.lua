@@ -71,9 +71,9 @@ function KV:attend(all, q, k, v, o)
   local mask
   if all.traced then
     mask = all:room_mask(self, new[1]:dim(2), self.parts[1])
-    local slot = all:slot(self)
-    for i, x in ipairs(new) do new[i] = mx.slice_update(self.parts[i], x, slot, {2}) end
-    self.parts = new
+    local rooms = {}
+    for i, x in ipairs(new) do rooms[i], new[i] = all:place(self, self.parts[i], x) end
+    self.parts = rooms
     return self:answer(q, new, mask, o)
   end
   local n, length = all.offset, new[1]:dim(2)

@@ -1,7 +1,7 @@
 -- A model with its tokenizer: from conversations and prompts to text.
 local mx, host = require("mx"), require("lm.host")
 local generate, sample = require("lm.generate"), require("lm.sample")
-local keywords, numbers = require("lm.keywords"), require("lm.numbers")
+local keywords, numbers, stops = require("lm.keywords"), require("lm.numbers"), require("lm.stops")
 
 local Session = {}
 Session.__index = Session
@@ -106,22 +106,32 @@ local function opened(rendered, text)
   return (before:gsub("%s+$", ""))
 end
 
--- rendered is a conversation, a list of {role = ..., content = ...}, as a text by the chat template. options.arguments
--- are further variables of the template; options.tools is a list of tools, or its JSON, which keeps the order of keys;
--- options.continue leaves the last message open, for the model to go on with: without the spaces at its end where the
--- template drops them.
+-- read is a conversation of its JSON.
+local function read(messages)
+  local list, why = host.decode(messages)
+  if type(list) ~= "table" then fail("the messages are no list: %s", why or type(list)) end
+  return list
+end
+
+-- rendered is a conversation, a list of {role = ..., content = ...} or its JSON, as a text by the chat template.
+-- options.arguments are further variables of the template; options.tools is a list of tools, or its JSON, which keeps
+-- the order of keys; options.continue leaves the last message open, for the model to go on with: without the spaces at
+-- its end where the template drops them.
 function Session:rendered(messages, options)
   options = keywords.check("lm.Session.rendered", options)
   local template = options.template or self:template()
   if not template then fail("%s has no chat template", self.model.directory or "the model") end
-  local last
+  local last, raw
+  if type(messages) == "string" and options.continue then messages = read(messages) end
   if options.continue then messages, last = marked(messages) end
-  local values = {messages = host.list(messages), bos_token = self.tokenizer.bos, eos_token = self.tokenizer.eos,
+  if type(messages) == "string" then raw = messages end
+  local values = {messages = not raw and host.list(messages) or nil, bos_token = self.tokenizer.bos,
+    eos_token = self.tokenizer.eos,
     pad_token = self.tokenizer.pad, unk_token = self.tokenizer.unk}
   for k, v in pairs(options.arguments or {}) do values[k] = v end
   local tools = options.tools or ""
   if type(tools) == "table" then tools = host.encode(host.list(tools)) end
-  local text, why = host.render(template, host.encode(values), not options.continue, tools)
+  local text, why = host.render(template, host.encode(values), not options.continue, tools, raw or "")
   if not text then fail("chat template: %s", why) end
   return last and opened(text, last) or text
 end
@@ -135,32 +145,8 @@ end
 
 -- conversation is the prompt of a conversation, as tokens: options are those of session:rendered.
 function Session:conversation(messages, options)
-  require("lm.parts")(messages)
+  require("lm.parts")(type(messages) == "string" and read(messages) or messages)
   return self:tokens(self:rendered(messages, keywords.check("lm.Session.conversation", options)), false)
-end
-
--- held is how much of the end of a text could be the beginning of one of the stops.
-local function held(text, stops)
-  local most = 0
-  for _, stop in ipairs(stops) do
-    for n = math.min(#stop - 1, #text), most + 1, -1 do
-      if text:sub(-n) == stop:sub(1, n) then
-        most = n
-        break
-      end
-    end
-  end
-  return most
-end
-
--- cut is the place where a text has the first of the stops, or nil.
-local function cut(text, stops)
-  local first
-  for _, stop in ipairs(stops) do
-    local at = text:find(stop, 1, true)
-    if at and not (first and first <= at) then first = at end
-  end
-  return first
 end
 
 -- shared is how many tokens two lists begin with alike.
@@ -182,16 +168,6 @@ local function resume(self, prompt, options)
   local rest = {}
   for i = same + 1, #prompt do rest[i - same] = prompt[i] end
   return caches, rest
-end
-
--- stopping is options.stop as a list of texts.
-local function stopping(stop)
-  local stops = type(stop) == "string" and {stop} or stop or {}
-  if type(stops) ~= "table" then fail("stop = %s, want a text or a list of texts", tostring(stop)) end
-  for _, text in ipairs(stops) do
-    if type(text) ~= "string" or text == "" then fail("stop has %q, want texts that are not empty", tostring(text)) end
-  end
-  return stops
 end
 
 -- spared are the tokens, of those that there are, that XTC does not drop, as in mlx-lm: line ends, and what ends the
@@ -226,7 +202,7 @@ function Session:answer(prompt, options)
   local o, size = keywords.check("lm.Session.answer", options), numbers.size(self.model)
   check(prompt, o, size)
   local caches, rest = resume(self, prompt, o)
-  local stops, figures = stopping(o.stop), {prompt_tokens = #rest, tokens = 0, seconds = 0, prompt_seconds = 0}
+  local list, figures = stops.list(o.stop), {prompt_tokens = #rest, tokens = 0, seconds = 0, prompt_seconds = 0}
   local seen, said = {unpack(prompt)}, {}
   o.caches, o.seen, o.figures, o.said = caches, seen, figures, said
   local stream = self.tokenizer.stream(true)
@@ -273,12 +249,12 @@ function Session:answer(prompt, options)
         text = text .. stream.push(token)
         if interrupted() then finish("interrupted") end
       end
-      local at = cut(text, stops)
+      local at = stops.cut(text, list)
       if at then
         text = text:sub(1, at - 1)
         finish("stop")
       end
-      local keep = over and 0 or held(text, stops)
+      local keep = over and 0 or stops.held(text, list)
       local piece = text:sub(1, #text - keep)
       text = text:sub(#text - keep + 1)
       if piece ~= "" then return piece end
