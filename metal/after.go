@@ -14,16 +14,21 @@ import (
 // What has not run to its end is of no use to what comes after it. So where a command buffer was stopped, or skipped by
 // a gate, those that come after it do not begin: they end with an Interrupted of the same cause, and interrupt their
 // chain. Where commands have failed, or the device is lost, the others run, as in one queue.
+//
+// Queues of two devices meet by a Transfer (transfer.go), which has an end, too.
 
 // meeting is what others know of a command buffer that they come after.
 type meeting struct {
 	mu        sync.Mutex
-	given     bool           // the driver has it, or never will
-	ended     bool           // it has ended
-	cause     error          // why not all of it has run; nil: it has
-	skippable bool           // its commands may be skipped, of which its driver does not tell those of other queues
-	followers []*submissions // queues of those that come after it, until the end
+	given     bool       // the driver has it, or never will
+	ended     bool       // it has ended
+	cause     error      // why not all of it has run; nil: it has
+	skippable bool       // its commands may be skipped, of which its driver does not tell those of other queues
+	followers []follower // those who come after it, until the end
 }
+
+// follower has something that comes after what others do: a queue that may hand a command buffer over, or a Transfer.
+type follower interface{ look() }
 
 // After has the command buffer run when another one of its device has run, which is committed. A command buffer of its
 // own queue comes after those before it anyway.
@@ -75,12 +80,19 @@ func (m *meeting) over() bool {
 	return m.ended && m.cause == nil
 }
 
-// follow has a queue looked at again when the command buffer is given to the driver, and when it has ended.
-func (m *meeting) follow(q *submissions) {
+// end says whether it has ended, and why not all of it has run then.
+func (m *meeting) end() (ended bool, cause error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ended, m.cause
+}
+
+// follow has somebody look again when the command buffer is given to the driver, and when it has ended.
+func (m *meeting) follow(f follower) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.ended {
-		m.followers = append(m.followers, q)
+		m.followers = append(m.followers, f)
 	}
 }
 
@@ -91,7 +103,7 @@ func (m *meeting) holds() bool {
 	return !m.ended && (!m.given || m.skippable)
 }
 
-// change notes something, and has the queues of those that come after it looked at.
+// change notes something, and has those look who come after it.
 func (m *meeting) change(note func()) {
 	m.mu.Lock()
 	note()
@@ -100,9 +112,8 @@ func (m *meeting) change(note func()) {
 		m.followers = nil
 	}
 	m.mu.Unlock()
-	for _, q := range followers {
-		q.begin()
-		q.hand()
+	for _, f := range followers {
+		f.look()
 	}
 }
 
@@ -117,37 +128,49 @@ func (cb *CommandBuffer) noteEnd(err error) {
 	})
 }
 
-// held reports whether the command buffer is kept from the driver by one that it comes after.
+// awaited are the ends that the command buffer comes after, until its own.
+func (cb *CommandBuffer) awaited(yield func(*meeting) bool) {
+	cb.mu.Lock()
+	behind, arrivals := cb.behind, cb.arrivals
+	cb.mu.Unlock()
+	for _, o := range behind {
+		if !yield(&o.meeting) {
+			return
+		}
+	}
+	for _, t := range arrivals {
+		if !yield(&t.meeting) {
+			return
+		}
+	}
+}
+
+// held reports whether the command buffer is kept from the driver by what it comes after.
 func (cb *CommandBuffer) held() bool {
-	for _, o := range cb.Behind() {
-		if o.meeting.holds() {
+	for m := range cb.awaited {
+		if m.holds() {
 			return true
 		}
 	}
 	return false
 }
 
-// waits reports whether one that it comes after has not ended.
+// waits reports whether something that it comes after has not ended.
 func (cb *CommandBuffer) waits() bool {
-	for _, o := range cb.Behind() {
-		o.meeting.mu.Lock()
-		ended := o.meeting.ended
-		o.meeting.mu.Unlock()
-		if !ended {
+	for m := range cb.awaited {
+		if ended, _ := m.end(); !ended {
 			return true
 		}
 	}
 	return false
 }
 
-// Missed is why a command buffer cannot run: one that it comes after has ended, and not all of that has run. It is nil
-// where all have run so far. For drivers whose command buffers end early: when those that it comes after have ended.
+// Missed is why a command buffer cannot run: something that it comes after has ended, and not all of that has run. It
+// is nil where all have run so far. For drivers whose command buffers end early: when those that it comes after have
+// ended.
 func (cb *CommandBuffer) Missed() error {
-	for _, o := range cb.Behind() {
-		o.meeting.mu.Lock()
-		cause := o.meeting.cause
-		o.meeting.mu.Unlock()
-		if cause != nil {
+	for m := range cb.awaited {
+		if _, cause := m.end(); cause != nil {
 			return cause
 		}
 	}

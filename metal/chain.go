@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -20,6 +21,7 @@ type Chain struct {
 	seen  Range                   // the last such word that the host looks at
 	shut  bool                    // a gate is shut that the host has looked at
 	cause error                   // of the interruption
+	kept  []*submissions          // queues that keep command buffers of the chain from the driver
 	ctx   context.Context         // nil until somebody asks for it: few do
 	end   context.CancelCauseFunc // of ctx
 	over  bool                    // ctx is done, or would be
@@ -56,6 +58,21 @@ func (ch *Chain) Interrupt(cause error) {
 	ch.cause = cause
 	ch.stop.Store(true)
 	ch.endHeld()
+	for _, q := range ch.kept { // what they keep ends now, and whoever hears of that may need a lock of our caller's
+		go q.look()
+	}
+	ch.kept = nil
+}
+
+// wake has a queue looked at when the chain is interrupted, since it keeps a command buffer of the chain from the
+// driver. It reports whether that has happened before.
+func (ch *Chain) wake(q *submissions) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.cause == nil && !slices.Contains(ch.kept, q) {
+		ch.kept = append(ch.kept, q)
+	}
+	return ch.cause != nil
 }
 
 // finish lets go of the context, if there is one.

@@ -43,6 +43,7 @@ type CommandBuffer struct {
 	alone    Chain            // chain, where it was begun without one
 	gate     []Range          // words that keep it from being handed over: see Encoder.Gate
 	behind   []*CommandBuffer // of other queues: see After
+	arrivals []*Transfer      // from other devices: see AfterTransfer
 	meeting  meeting
 	tag      any // the driver's
 
@@ -71,6 +72,9 @@ func (d *Device) NewCommandBuffer(queue int, label string) *CommandBuffer {
 
 // Encoder records the commands; there is one to a command buffer.
 func (cb *CommandBuffer) Encoder() *Encoder { return &cb.enc }
+
+// Device is whose queue it is for.
+func (cb *CommandBuffer) Device() *Device { return cb.dev }
 
 // ID numbers the command buffers of a device from 1.
 func (cb *CommandBuffer) ID() uint64 { return cb.id }
@@ -321,7 +325,7 @@ func (cb *CommandBuffer) end(err error, submitted bool) {
 	}
 	cb.timing.End = time.Now()
 	rec, after := cb.rec, cb.after
-	cb.rec, cb.after, cb.behind, cb.tag = nil, nil, nil, nil
+	cb.rec, cb.after, cb.behind, cb.arrivals, cb.tag = nil, nil, nil, nil, nil
 	cb.mu.Unlock()
 	cb.noteEnd(err)
 	for i := range rec.uses.n {

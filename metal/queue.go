@@ -21,19 +21,24 @@ func (d *Device) submissions(queue int) *submissions {
 }
 
 // submit hands a command buffer to the driver, or has it wait for those before it where a gate asks for that, or for
-// those of other queues that it comes after.
+// what it comes after.
 func (q *submissions) submit(cb *CommandBuffer) {
-	for _, o := range cb.Behind() {
-		o.meeting.follow(q)
+	for m := range cb.awaited {
+		m.follow(q)
 	}
 	q.mu.Lock()
 	q.list = append(q.list, cb)
 	q.mu.Unlock()
+	q.look()
+}
+
+// look does what can be done now.
+func (q *submissions) look() {
 	q.begin()
 	q.hand()
 }
 
-// begin notes that the first command buffer has begun, unless it comes after one of another queue that has not ended.
+// begin notes that the first command buffer has begun, unless it comes after something that has not ended.
 func (q *submissions) begin() {
 	var first *CommandBuffer
 	q.mu.Lock()
@@ -59,7 +64,7 @@ func (q *submissions) hand() {
 		q.again = false
 		for q.handed < len(q.list) {
 			cb := q.list[q.handed]
-			if len(cb.gate) > 0 && q.handed > 0 || cb.held() {
+			if len(cb.gate) > 0 && q.handed > 0 || cb.held() && !cb.chain.wake(q) {
 				break // the host looks when those before have run, and an event must be under way
 			}
 			q.handed++
@@ -99,6 +104,5 @@ func (q *submissions) ended(cb *CommandBuffer, r *Result) {
 	}
 	q.mu.Unlock()
 	cb.end(err, true)
-	q.begin()
-	q.hand()
+	q.look()
 }

@@ -28,9 +28,12 @@ type batch struct {
 	after []*batch               // of other streams: it is settled after them
 	ahead []*metal.CommandBuffer // theirs: it runs after them
 
+	arrivals []arrival // what it runs after, too
+
 	// Guarded by the stream's mu:
 	handed    bool                   // it is committed
 	runs      []*metal.CommandBuffer // see computedBy
+	far       []*metal.CommandBuffer // of other devices, what its views may be of
 	followers []*Stream              // whose batches are settled after it
 
 	done bool // guarded by the stream's settling
@@ -87,7 +90,7 @@ func (s *Stream) settleOldest() (followers []*Stream) {
 		s.mu.Lock()
 		s.pending = slices.Delete(s.pending, 0, 1) // they are few: the list keeps its memory
 		followers = append(followers, head.followers...)
-		head.followers, head.runs, head.ahead = nil, nil, nil
+		head.followers, head.runs, head.far, head.ahead = nil, nil, nil, nil
 		s.tellNews()
 		s.mu.Unlock()
 		close(head.ended)
@@ -107,6 +110,9 @@ func (b *batch) settle() {
 			}
 		}
 		c.end()
+	}
+	for i := range b.arrivals {
+		b.arrivals[i].noteFailure(b.job)
 	}
 	if stop != nil && (errors.Is(stop.Cause, metal.ErrSkipped) || !b.job.stopped.Load()) { // or what it comes after was
 		b.job.halt(stop.Cause)
@@ -146,7 +152,23 @@ func (b *batch) settle() {
 		sn.settle(b.job, err)
 		*sn = settling{}
 	}
-	b.nodes, b.checks, b.gates, b.steps, b.cb = b.nodes[:0], nil, nil, nil, nil
+	b.nodes, b.checks, b.gates, b.steps, b.arrivals, b.cb = b.nodes[:0], nil, nil, nil, nil, nil
+}
+
+// noteFailure notes that a copy has failed, or that a limit did not hold what it needed meanwhile: then the job is
+// stopped.
+func (a *arrival) noteFailure(j *job) {
+	err := a.transfer.Err()
+	switch {
+	case err == nil:
+	case errors.Is(err, metal.ErrNoMemory):
+		n := a.nodes[len(a.nodes)-1]
+		j.runOut(n.runError(err), n.id)
+	default:
+		for _, n := range a.nodes {
+			j.note(n, err)
+		}
+	}
 }
 
 // settle does what the node's outcome asks for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -22,6 +23,7 @@ type Stream struct {
 	idle    chan struct{} // closed when there is nothing queued or running; nil if that is so
 	pending []*batch      // committed and not settled, oldest first
 	news    chan struct{} // closed when there are more, or fewer; nil if nobody waits for that
+	waits   atomic.Int64  // how often its recorder has waited for what another stream computes
 
 	settling sync.Mutex // held while batches are settled
 	spare    spareLists

@@ -45,6 +45,7 @@
 //   - A recording (Recording) is a compiled function's graph for inputs of certain shapes: a call of it is one node.
 //   - A take is the commands of a recording for inputs that lie in certain ways. A seat is a buffer's place in it.
 //   - A storage is a buffer that outputs lie in; several may lie in one, as views.
+//   - A replica is a copy of a part of a storage in another device's memory.
 //   - A crowd is a few small storages that one clean-up of Go's collector serves.
 //   - A holder (Holder) is a program that can tell which of its arrays it still reaches: a Lua state. An array escapes
 //     it when another program may hold it too.

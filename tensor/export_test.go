@@ -87,6 +87,9 @@ func (s *Stream) Pending() int {
 	return len(s.pending)
 }
 
+// RecorderWaits is how often the stream's recorder has waited for what another stream computes.
+func RecorderWaits(s *Stream) int64 { return s.waits.Load() }
+
 // Scratch is the longest list that claiming keeps for later evaluations, the limit of that, and how many nodes or jobs
 // the lists still refer to.
 func Scratch() (longest, limit, refer int) {

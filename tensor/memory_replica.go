@@ -16,8 +16,9 @@ type replica struct {
 	dev       *metal.Device
 	account   *metal.Account // it is charged to
 	buf       *metal.Buffer
-	low, high int64        // the bytes of the storage's buffer
-	used      atomic.Int64 // when, by replicas.clock
+	low, high int64           // the bytes of the storage's buffer
+	used      atomic.Int64    // when, by replicas.clock
+	arrives   *metal.Transfer // what brings them; nil: they are there
 
 	mu    sync.Mutex
 	owned *metal.Owned // nil: it has been given up
@@ -36,8 +37,9 @@ var replicas replicaList
 // replicaAlign is what the first byte of a replica is a multiple of in its storage: elements stay aligned.
 const replicaAlign = 64
 
-// replica is the view, which lies in another device's memory, in the allocator's. Its commands have run.
-func (m *allocator) replica(v View, s Spec) (View, error) {
+// replica is the view, which lies in another device's memory, in the allocator's: it is there when what is recorded
+// next runs. Behind are the other device's command buffers that have run when the view's elements are there.
+func (m *allocator) replica(v View, s Spec, behind []*metal.CommandBuffer) (View, error) {
 	st := v.owner
 	low, high := v.span(s)
 	low, high = v.OffsetBytes+low, v.OffsetBytes+high
@@ -49,15 +51,18 @@ func (m *allocator) replica(v View, s Spec) (View, error) {
 		if err != nil {
 			return View{}, err
 		}
-		if err := buf.CopyFrom(0, metal.Range{Buf: v.buf, Offset: low, Bytes: high - low}); err != nil {
+		t, err := buf.CopyBehind(0, metal.Range{Buf: v.buf, Offset: low, Bytes: high - low}, behind)
+		if err != nil {
 			buf.Release()
 			return View{}, err
 		}
-		buf.Settle()
-		r = &replica{dev: m.dev, account: origin.Account, buf: buf, low: low, high: high}
+		r = &replica{dev: m.dev, account: origin.Account, buf: buf, low: low, high: high, arrives: t}
 		st.addReplica(r)
 	}
 	m.lent = append(m.lent, r.buf) // as a temporary: the storage may die before the call's commands have run
+	if t := r.arrives; t != nil && t.Status() != metal.StatusCompleted {
+		m.batcher.arrive(t)
+	}
 	v.buf, v.owner, v.OffsetBytes = r.buf, nil, v.OffsetBytes-r.low
 	return v, nil
 }
@@ -102,11 +107,11 @@ func (st *storage) dropReplicas() {
 	st.replicas = nil
 }
 
-// retain takes a reference on the buffer, unless it has been given up.
+// retain takes a reference on the buffer, unless it has been given up, or the bytes will never be there.
 func (r *replica) retain() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.owned == nil {
+	if r.owned == nil || r.arrives != nil && r.arrives.Status() == metal.StatusFailed {
 		return false
 	}
 	r.buf.Retain()

@@ -22,6 +22,7 @@ type batcher struct {
 	// Of other streams, what later commands come after, which may read views that lie in batches without commands: those
 	// of the segment that is being recorded, and those that read values of older ones.
 	ahead, older []*metal.CommandBuffer
+	far          []*metal.CommandBuffer // of other devices, what views that are recorded may be of
 
 	checks []*check // that no gate has seen
 
@@ -134,7 +135,7 @@ func (q *batcher) commit(last bool) {
 	q.first = 0
 	s := q.s
 	s.mu.Lock()
-	b.runs = s.computedBy(b)
+	b.runs, b.far = s.computedBy(b), slices.Clone(q.far)
 	s.pending = append(s.pending, b)
 	s.mu.Unlock()
 	cb := b.cb

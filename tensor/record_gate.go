@@ -171,7 +171,8 @@ func (g *gates) checkable(n *Node) bool {
 			return false
 		case Scheduled:
 			d := &v.Node.out[v.Out].data
-			return v.Node.runs != g.rec.s || d.buf == nil && d.inline == nil
+			far := d.owner != nil && d.owner.dev != g.rec.dev // it may fail to come
+			return v.Node.runs != g.rec.s || far || d.buf == nil && d.inline == nil
 		}
 		return true
 	})

@@ -11,15 +11,18 @@ import (
 // is, in a batch whose command buffer comes after the other's (metal.CommandBuffer.After). It is settled after the
 // other's batch, so it finds its inputs ready, failed or undone, as those of its own stream. Nothing waits in a circle:
 // a batch comes after such only as were handed over before, and recorders wait for what was claimed before theirs.
+//
+// Streams of two devices meet in the same way, but that the command buffer comes after a copy, and the copy after the
+// other's command buffer: see memory_replica.go.
 
 // meet has what is recorded next come after what computes n, which another stream has or will have recorded and which
-// the task reads. It waits for the result itself where the host reads that: for a call on the host, or to copy it to
-// another device.
+// the task reads. It waits for the result itself where the host reads that, for a call on the host.
 func (rec *recorder) meet(t *task, n *Node) error {
-	if n.runs.dev != rec.dev || t.node.op.host != nil || rec.plan.single {
+	if t.node.op.host != nil || rec.plan.single {
 		if rec.batcher.batch != nil {
 			rec.batcher.commit(false)
 		}
+		rec.s.waits.Add(1)
 		return n.wait(rec.job.ctx)
 	}
 	for {
@@ -78,7 +81,7 @@ func (q *batcher) follow(s *Stream, other *batch) {
 	}
 	q.room()
 	s.mu.Lock()
-	pending, runs := slices.Contains(s.pending, other), other.runs
+	pending, runs, far := slices.Contains(s.pending, other), other.runs, other.far
 	if pending && !slices.Contains(other.followers, q.s) {
 		other.followers = append(other.followers, q.s)
 	}
@@ -88,7 +91,63 @@ func (q *batcher) follow(s *Stream, other *batch) {
 	}
 	b := q.open()
 	b.after = append(b.after, other)
-	b.comeAfter(runs)
+	b.comeAfter(q.near(runs))
+	b.comeAfter(q.near(far))
+}
+
+// near are those of other streams' command buffers that are of this device. Of others the batcher knows from then on
+// that views which are recorded may be of what they compute.
+func (q *batcher) near(cbs []*metal.CommandBuffer) (near []*metal.CommandBuffer) {
+	for _, cb := range cbs {
+		switch {
+		case cb.Device() == q.dev:
+			near = append(near, cb)
+		case !slices.Contains(q.far, cb):
+			q.far = append(q.far, cb)
+		}
+	}
+	return near
+}
+
+// computing are the command buffers of another device that have run when what a node holds there is there: nothing if
+// it is ready.
+func (q *batcher) computing(n *Node, dev *metal.Device) []*metal.CommandBuffer {
+	if n.now() != Scheduled {
+		return nil
+	}
+	from := q.far
+	if n.runs != q.s {
+		if b, _ := n.runs.handedOver(n); b != nil {
+			n.runs.mu.Lock()
+			from = slices.Concat(b.runs, b.far)
+			n.runs.mu.Unlock()
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(from), func(cb *metal.CommandBuffer) bool { return cb.Device() != dev })
+}
+
+// arrival is a copy from another device, which nodes need that a batch computes.
+type arrival struct {
+	transfer *metal.Transfer
+	nodes    []*Node
+}
+
+// arrive has what is recorded next come after a copy from another device, which the unit that is being recorded reads.
+func (q *batcher) arrive(t *metal.Transfer) {
+	of := func(a arrival) bool { return a.transfer == t }
+	known := q.batch != nil && slices.ContainsFunc(q.batch.arrivals, of)
+	if !known && q.whole == 0 {
+		q.room()
+	}
+	a := arrival{transfer: t}
+	for _, slot := range q.members {
+		a.nodes = append(a.nodes, q.tasks[slot].node)
+	}
+	q.encoder("") // there is a command buffer, also where the host alone reads the copy
+	q.batch.arrivals = append(q.batch.arrivals, a)
+	if err := q.batch.cb.AfterTransfer(t); err != nil {
+		panic("BUG: " + err.Error())
+	}
 }
 
 // room hands over what is recorded: it need not wait for what comes next.
@@ -123,6 +182,7 @@ func (q *batcher) followOlder() {
 // beginSegment keeps what readers of the last segment's values come after.
 func (q *batcher) beginSegment() {
 	q.older, q.ahead = running(append(q.older, q.ahead...)), nil
+	q.far = running(q.far)
 }
 
 // comeAfter has a batch's commands, of which there are none yet, come after command buffers of other streams.

@@ -134,8 +134,11 @@ func TestStreamsThatFailTogether(t *testing.T) {
 // TestRandomStreams: graphs over four streams, some of whose evaluations are given up at any time, have the values that
 // one stream gives.
 func TestRandomStreams(t *testing.T) {
-	streams := []*tensor.Stream{newStream(t), newStream(t), newStream(t), newStream(t)}
-	r := rand.New(rand.NewPCG(3, 4))
+	randomStreams(t, []*tensor.Stream{newStream(t), newStream(t), newStream(t), newStream(t)},
+		rand.New(rand.NewPCG(3, 4)))
+}
+
+func randomStreams(t *testing.T, streams []*tensor.Stream, r *rand.Rand) {
 	rounds := 150
 	if testing.Short() {
 		rounds = 40
@@ -145,13 +148,13 @@ func TestRandomStreams(t *testing.T) {
 		values := []float32{1, 1} // of element 1
 		for range 40 {
 			i, j := r.IntN(len(arrays)), r.IntN(len(arrays))
-			c := on(streams[r.IntN(4)])
+			c := on(streams[r.IntN(len(streams))])
 			switch r.IntN(4) {
 			case 0:
 				arrays, values = append(arrays, negOp.One(c, tensor.None{}, arrays[i])), append(values, -values[i])
 			case 1:
 				flat := reshapeOp.One(c, dimsAttrs{tensor.MakeDims(1024)}, arrays[i])
-				back := reshapeOp.One(on(streams[r.IntN(4)]), dimsAttrs{tensor.MakeDims(64, 16)}, flat)
+				back := reshapeOp.One(on(streams[r.IntN(len(streams))]), dimsAttrs{tensor.MakeDims(64, 16)}, flat)
 				arrays, values = append(arrays, back), append(values, values[i])
 			default:
 				if s := values[i] + values[j]; s < 1<<20 && s > -1<<20 {

@@ -295,11 +295,11 @@ func (rec *recorder) setData(n *Node, i int, v View) {
 	n.mu.Unlock()
 }
 
-// operand is where an input's elements lie, in memory that this device can read.
+// operand is where an input's elements lie, in memory that this device can read: what lies elsewhere is copied.
 func (rec *recorder) operand(v Value) (Operand, error) {
 	o, err := rec.located(v)
 	if st := o.owner; err == nil && st != nil && st.dev != nil && st.dev != rec.dev {
-		o.View, err = rec.memory.replica(o.View, o.Spec)
+		o.View, err = rec.memory.replica(o.View, o.Spec, rec.batcher.computing(v.Node, st.dev))
 	}
 	return o, err
 }

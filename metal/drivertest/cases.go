@@ -42,6 +42,7 @@ var cases = []testCase{
 	{name: "meet", run: caseMeet},
 	{name: "meet refused", run: caseMeetRefused},
 	{name: "meet what did not run", run: caseMeetMissed},
+	{name: "meet another device", run: caseMeetDevices},
 	{name: "stopped", run: caseStopped},
 	{name: "lost", wrap: lose, run: caseLost},
 	{name: "limits", run: caseLimits},

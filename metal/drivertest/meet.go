@@ -1,6 +1,8 @@
 package drivertest
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -9,7 +11,8 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// Command buffers of several queues that come after one another: CommandBuffer.After.
+// Command buffers of several queues that come after one another: CommandBuffer.After; and of two devices:
+// CommandBuffer.AfterTransfer.
 
 // on begins a command buffer of a queue that comes after others. The chain may be nil.
 func (b *bench) on(queue int, chain *metal.Chain, after ...*metal.CommandBuffer) *metal.CommandBuffer {
@@ -185,4 +188,57 @@ func (b *bench) meetStopped(follow func(first *metal.CommandBuffer, what string,
 	follow(endless, "stopped midway", why)
 	must.ErrorIs(b.t, endless.Wait(bg), why)
 	release(flag, y)
+}
+
+// caseMeetDevices: two queues and another device take turns at words, which go from one to the other. All of it is
+// committed before the first has run.
+func caseMeetDevices(b *bench) {
+	const n, rounds = 2000, 30
+	add := Kernel("add_one", func(_ context.Context, c metal.Command) error {
+		for at := Bytes(c.Args[0].Buffer); len(at) > 0; at = at[4:] {
+			binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+1)
+		}
+		return nil
+	}, "x:rw")
+	far, err := metal.NewDevice(NewFake(add).Auto(), metal.DeviceOptions{})
+	must.NoError(b.t, err)
+	lib, err := far.Library(bg, Source("add_one", "add_one"))
+	must.NoError(b.t, err)
+	addOne, err := lib.Pipeline("add_one")
+	must.NoError(b.t, err)
+	move := func(to *metal.Buffer, from *metal.Buffer, behind, next *metal.CommandBuffer) {
+		t, err := to.CopyBehind(0, from.All(), []*metal.CommandBuffer{behind})
+		must.NoError(b.t, err)
+		if t != nil {
+			must.NoError(b.t, next.AfterTransfer(t))
+		}
+	}
+	x, want := b.zeros(n), uint32(0)
+	last := b.on(0, nil)
+	b.twice(last, x)
+	must.NoError(b.t, last.Commit())
+	want = 2*want + 1
+	for i := range rounds {
+		there, err := far.Alloc(bg, 4*n)
+		must.NoError(b.t, err)
+		away := far.NewCommandBuffer(0, "")
+		move(there, x, last, away)
+		e := away.Encoder()
+		e.SetPipeline(addOne)
+		e.SetBuffer(0, there, 0)
+		must.NoError(b.t, e.Dispatch(threads(1), threads(1)))
+		must.NoError(b.t, away.Commit())
+		x.Release()
+		x = b.zeros(n)
+		last = b.on(i%2, nil)
+		move(x, there, away, last)
+		b.twice(last, x)
+		must.NoError(b.t, last.Commit())
+		there.Release()
+		want = 2*(want+1) + 1
+	}
+	must.NoError(b.t, last.Wait(bg))
+	must.Equal(b.t, slices.Repeat([]uint32{want}, n), b.read(x))
+	release(x)
+	must.NoError(b.t, far.Close())
 }
