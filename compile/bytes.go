@@ -8,6 +8,8 @@ const (
 	refBytes      = 16
 	specBytes     = 96
 	guardBytes    = 96
+	pieceBytes    = 160
+	preparedBytes = 256
 )
 
 // Bytes is about what the function takes in memory beside the arrays that its traces keep (Constants).

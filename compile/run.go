@@ -14,12 +14,24 @@ func (m *misfit) Error() string { return m.reason }
 // run replays the plan: it makes new nodes on other inputs. It evaluates nothing. An error means that the plan does
 // not fit: a guard fails, or a Shape rule refuses; then the function must be traced again.
 func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
-	defer c.Building()()
-	slots := 0
-	if n := len(p.steps); n > 0 {
-		slots = p.steps[n-1].first + len(p.steps[n-1].given)
+	outs, _, err := p.replay(c, in)
+	return outs, err
+}
+
+// slots is how many outputs the steps have.
+func (p *plan) slots() int {
+	n := len(p.steps)
+	if n == 0 {
+		return 0
 	}
-	values := make([]*tensor.Array, slots)
+	return p.steps[n-1].first + len(p.steps[n-1].given)
+}
+
+// replay is run, which also gives what the steps have computed, by slot: of those that are no outputs only what is
+// known without their elements.
+func (p *plan) replay(c *tensor.Ctx, in []*tensor.Array) (outs, values []*tensor.Array, err error) {
+	defer c.Building()()
+	values = make([]*tensor.Array, p.slots())
 	get := func(r ref) *tensor.Array {
 		switch r.kind {
 		case 'i':
@@ -48,7 +60,7 @@ func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 	for i := range p.steps {
 		s := &p.steps[i]
 		if err := check(i); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		args = args[:0]
 		for _, r := range s.in {
@@ -56,7 +68,7 @@ func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 		}
 		for k, want := range s.specs {
 			if have := args[k].Spec(); !have.Shape.Equal(want.Shape) {
-				return nil, &misfit{fmt.Sprintf("%s (%s) was called with numbers that fit an input of shape %v; now it is %v",
+				return nil, nil, &misfit{fmt.Sprintf("%s (%s) was called with numbers that fit an input of shape %v; now it is %v",
 					s.call.Op.Name(), s.call.Place(), want.Shape, have.Shape)}
 			}
 		}
@@ -64,14 +76,14 @@ func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 		s.call.Into(c, outs, args)
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
 	if err := check(len(p.steps)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	outs := make([]*tensor.Array, len(p.outs))
+	outs = make([]*tensor.Array, len(p.outs))
 	for i, r := range p.outs {
 		outs[i] = get(r)
 	}
@@ -84,7 +96,7 @@ func (p *plan) run(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 			}
 		}
 	}
-	return outs, nil
+	return outs, values, nil
 }
 
 func (g guard) describe(now int) string {

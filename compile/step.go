@@ -8,22 +8,22 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
-// steady is what a plan keeps for calls whose inputs have the same specs: a recording of the plan, by which a call
-// makes one node. The first call of such specs is replayed, which shows that the plan fits.
+// steady is what a plan keeps for calls whose inputs have the same specs: recordings of the plan's pieces, by which a
+// call makes one node each. The first call of such specs is replayed, which shows that the plan fits.
 type steady struct {
 	mu    sync.Mutex
 	why   string // it has none; "" as long as nobody has asked, or there is no reason
 	asked bool
 	calls []*steadyCall // least recently used first
-	used  int           // calls that made one node
+	used  int           // calls that were made by recordings
 }
 
-// steadyCall is the recording of calls whose inputs have those specs.
+// steadyCall is the recordings for calls whose inputs have those specs.
 type steadyCall struct {
-	specs []tensor.Spec
-	rec   *tensor.Recording
-	outs  []int // by output of the plan: the recording's, or -1
-	given []ref // the values that the recording's outputs are
+	specs  []tensor.Spec
+	pieces []piece
+	outs   []ref  // the plan's; slots are places among the values that pieces compute for others
+	kept   []bool // by such a place: it is an output of the plan
 }
 
 // mostSteady bounds the specs for which a plan has recordings.
@@ -32,7 +32,7 @@ const mostSteady = 8
 // leastSteps is the least number of steps for which one node takes less time than their own.
 const leastSteps = 2
 
-// call is run, by a recording where there is one for the inputs.
+// call is run, by recordings where there are some for the inputs.
 func (p *plan) call(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
 	if p.unsteady() != "" || tensor.Watched() != "" || slices.ContainsFunc(in, dependent) {
 		return p.run(c, in)
@@ -40,9 +40,9 @@ func (p *plan) call(c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) 
 	if s := p.steady.find(in); s != nil {
 		return s.call(p, c, in)
 	}
-	outs, err := p.run(c, in)
+	outs, values, err := p.replay(c, in)
 	if err == nil {
-		p.steady.add(p.record(in, outs))
+		p.steady.add(p.record(in, values))
 	}
 	return outs, err
 }
@@ -70,20 +70,25 @@ func (p *plan) whyUnsteady() string {
 	case !slices.ContainsFunc(p.outs, func(r ref) bool { return r.kind == 's' }):
 		return "it computes nothing"
 	}
-	stream := p.steps[0].call.Stream
-	for i := range p.steps {
-		k := &p.steps[i].call
-		if why := k.Recordable(len(p.steps[i].in)); why != "" {
-			return why
+	var why string
+	all := slices.Repeat([]bool{true}, len(p.steps))
+	pieces := p.divide(all, func(i int) bool {
+		reason := p.steps[i].call.Recordable(len(p.steps[i].in))
+		if why == "" {
+			why = reason
 		}
-		if k.Stream != stream {
-			return "it uses several streams"
-		}
+		return reason != ""
+	})
+	switch {
+	case slices.ContainsFunc(pieces, func(q *pieceOf) bool { return len(q.steps) >= leastSteps }):
+		return ""
+	case why == "":
+		return "its streams take turns at each op"
 	}
-	return ""
+	return why
 }
 
-// find is the recording for inputs, nil if there is none.
+// find is what is recorded for inputs, nil if there is nothing.
 func (s *steady) find(in []*tensor.Array) *steadyCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,33 +121,117 @@ func (s *steady) add(k *steadyCall) {
 	}
 }
 
-// record makes the recording of calls with inputs like those, which gave outs.
-func (p *plan) record(in, outs []*tensor.Array) *steadyCall {
-	k := &steadyCall{outs: make([]int, len(p.outs))}
-	shape := tensor.StepShape{Consts: p.consts, Reads: make([]bool, len(in)), ConstReads: make([]bool, len(p.consts))}
+// record makes the recordings of calls with inputs like those, for which the steps gave values.
+func (p *plan) record(in, values []*tensor.Array) *steadyCall {
+	k := &steadyCall{}
 	for _, x := range in {
 		k.specs = append(k.specs, x.Spec())
 	}
-	shape.Inputs = k.specs
-	for i, r := range p.outs {
-		k.outs[i] = -1
-		if r.kind != 's' {
-			continue
-		}
-		if k.outs[i] = slices.Index(k.given, r); k.outs[i] < 0 {
-			k.outs[i] = len(k.given)
-			k.given = append(k.given, r)
-			shape.Outs = append(shape.Outs, outs[i].Spec())
-			shape.Starts = append(shape.Starts, p.startOf(r))
+	wanted, outs := map[int]bool{}, []ref{}
+	for _, r := range p.outs {
+		if r.kind == 's' && !wanted[r.i] {
+			wanted[r.i], outs = true, append(outs, r)
 		}
 	}
-	live := p.live(k.given, false)
-	for i := range p.steps {
+	live := p.live(outs, true)
+	pieces := p.divide(live, func(i int) bool {
 		s := &p.steps[i]
+		return s.call.Recordable(len(s.in)) != "" || p.changesMuch(i, in)
+	})
+	places := map[int]int{} // of slots among the values that pieces compute for others
+	for n, of := range pieces {
+		q := piece{plan: p, stream: of.stream}
+		own := map[int]int(nil)
+		if len(pieces) > 1 {
+			q.plan, q.in, own = p.cut(of.steps)
+		} else {
+			for i := range in {
+				q.in = append(q.in, ref{'i', i})
+			}
+		}
+		read := p.readByOthers(pieces, n)
+		for _, i := range of.steps {
+			s := &p.steps[i]
+			for slot := s.first; slot < s.first+len(s.given); slot++ {
+				if !wanted[slot] && !read[slot] {
+					continue
+				}
+				at := slot
+				if own != nil {
+					at = own[slot]
+				}
+				places[slot] = len(k.kept)
+				k.kept = append(k.kept, wanted[slot])
+				q.given, q.to = append(q.given, ref{'s', at}), append(q.to, places[slot])
+			}
+		}
+		if len(of.steps) >= leastSteps {
+			q.record(p, of.steps, in, values)
+		}
+		for i, r := range q.in {
+			q.in[i] = r.moved(places)
+		}
+		k.pieces = append(k.pieces, q)
+	}
+	for _, r := range p.outs {
+		k.outs = append(k.outs, r.moved(places))
+	}
+	return k
+}
+
+// readByOthers says which slots other pieces than the n-th read.
+func (p *plan) readByOthers(pieces []*pieceOf, n int) map[int]bool {
+	read := map[int]bool{}
+	for other, of := range pieces {
+		for _, i := range of.steps {
+			for _, r := range p.steps[i].in {
+				if other != n && r.kind == 's' {
+					read[r.i] = true
+				}
+			}
+		}
+	}
+	return read
+}
+
+// record makes a piece's recording. Its steps are those of the whole plan, for whose inputs the whole's steps gave
+// values.
+func (q *piece) record(whole *plan, steps []int, in, values []*tensor.Array) {
+	consts := q.plan.consts
+	shape := tensor.StepShape{Consts: consts, Reads: make([]bool, len(q.in)), ConstReads: make([]bool, len(consts))}
+	for _, r := range q.in {
+		x := values
+		if r.kind == 'i' {
+			x = in
+		}
+		shape.Inputs = append(shape.Inputs, x[r.i].Value().Spec())
+	}
+	made := func(i, out int) *tensor.Array { // by a step of the piece's plan
+		if q.plan != whole {
+			i = steps[i]
+		}
+		return values[whole.steps[i].first+out]
+	}
+	for _, r := range q.given {
+		i := q.plan.stepOf(r.i)
+		s := &q.plan.steps[i]
+		shape.Outs = append(shape.Outs, made(i, r.i-s.first).Value().Spec())
+		shape.Starts = append(shape.Starts, q.plan.startOf(r))
+	}
+	live, built := q.plan.live(q.given, false), q.plan.live(q.given, true)
+	for i := range q.plan.steps {
+		s := &q.plan.steps[i]
+		if k := tensor.PreparedBy(made(i, 0)); k != nil && built[i] {
+			if q.kept == nil {
+				q.kept = map[int]*tensor.Prepared{}
+			}
+			q.kept[i] = k
+		}
 		if !live[i] {
 			continue
 		}
 		shape.Fails = shape.Fails || s.call.ChecksIndices(len(s.in))
+		shape.Unending = shape.Unending || s.call.Unending()
 		for _, r := range s.in[:s.call.Reads(len(s.in))] {
 			switch r.kind {
 			case 'i':
@@ -152,11 +241,11 @@ func (p *plan) record(in, outs []*tensor.Array) *steadyCall {
 			}
 		}
 	}
-	k.rec = tensor.NewRecording(shape, func(c *tensor.Ctx, in, consts []*tensor.Array, need []bool) ([]*tensor.Array,
+	build, given, kept := q.plan, q.given, q.kept
+	q.rec = tensor.NewRecording(shape, func(c *tensor.Ctx, in, consts []*tensor.Array, need []bool) ([]*tensor.Array,
 		error) {
-		return p.build(c, in, consts, k.given, need)
+		return build.build(c, in, consts, given, need, kept)
 	})
-	return k
 }
 
 // startOf is the input of the plan that a value starts as a copy of, or -1.
@@ -187,19 +276,18 @@ func (p *plan) stepOf(slot int) int {
 	return i
 }
 
-// build makes the nodes that values need, as far as they are needed; others are nil.
-func (p *plan) build(c *tensor.Ctx, in, consts []*tensor.Array, values []ref, need []bool) ([]*tensor.Array, error) {
+// build makes the nodes that values need, as far as they are needed; others are nil. Of steps whose op asks the program
+// for something it has that from before.
+func (p *plan) build(c *tensor.Ctx, in, consts []*tensor.Array, values []ref, need []bool,
+	kept map[int]*tensor.Prepared) ([]*tensor.Array, error) {
 	var wanted []ref
 	for i, r := range values {
 		if need[i] {
 			wanted = append(wanted, r)
 		}
 	}
-	live, slots := p.live(wanted, true), 0
-	if n := len(p.steps); n > 0 {
-		slots = p.steps[n-1].first + len(p.steps[n-1].given)
-	}
-	made := make([]*tensor.Array, slots)
+	live := p.live(wanted, true)
+	made := make([]*tensor.Array, p.slots())
 	get := func(r ref) *tensor.Array {
 		switch r.kind {
 		case 'i':
@@ -220,7 +308,7 @@ func (p *plan) build(c *tensor.Ctx, in, consts []*tensor.Array, values []ref, ne
 			args = append(args, get(r))
 		}
 		outs := made[s.first:][:len(s.given)]
-		s.call.Into(c, outs, args)
+		s.call.IntoAs(c, outs, args, kept[i])
 		for _, y := range outs {
 			if err := y.Err(); err != nil {
 				return nil, err
@@ -241,28 +329,59 @@ func (p *plan) build(c *tensor.Ctx, in, consts []*tensor.Array, values []ref, ne
 	return outs, nil
 }
 
-// call makes the node of a call, and gives the plan's outputs.
+// call makes the nodes of a call, and gives the plan's outputs.
 func (k *steadyCall) call(p *plan, c *tensor.Ctx, in []*tensor.Array) ([]*tensor.Array, error) {
-	at := *c
-	if s := p.steps[0].call.Stream; s != nil {
-		at.Stream = s
-	}
-	made, err := k.rec.Call(&at, in)
-	if err != nil {
-		return nil, err
-	}
-	outs := make([]*tensor.Array, len(p.outs))
-	for i, r := range p.outs {
+	values := make([]*tensor.Array, len(k.kept))
+	get := func(r ref) *tensor.Array {
 		switch r.kind {
 		case 'i':
-			outs[i] = in[r.i]
+			return in[r.i]
 		case 'c':
-			outs[i] = p.consts[r.i]
-		default:
-			outs[i] = made[k.outs[i]]
+			return p.consts[r.i]
+		}
+		return values[r.i]
+	}
+	var args []*tensor.Array
+	for i := range k.pieces {
+		q := &k.pieces[i]
+		args = args[:0]
+		for _, r := range q.in {
+			args = append(args, get(r))
+		}
+		if err := q.call(c, args, values); err != nil {
+			return nil, err
+		}
+	}
+	outs := make([]*tensor.Array, len(p.outs))
+	for i, r := range k.outs {
+		outs[i] = get(r)
+	}
+	for i, kept := range k.kept {
+		if !kept {
+			tensor.Drop(values[i])
 		}
 	}
 	return outs, nil
+}
+
+// call makes the piece's node, and puts what it computes for others among the values.
+func (q *piece) call(c *tensor.Ctx, in, values []*tensor.Array) error {
+	if q.rec == nil {
+		made, err := q.plan.build(c, in, q.plan.consts, q.given, slices.Repeat([]bool{true}, len(q.given)), nil)
+		for i, x := range made {
+			values[q.to[i]] = x
+		}
+		return err
+	}
+	at := *c
+	if q.stream != nil {
+		at.Stream = q.stream
+	}
+	made, err := q.rec.Call(&at, in)
+	for i, x := range made {
+		values[q.to[i]] = x
+	}
+	return err
 }
 
 // Recorded reports whether calls of the function have recordings, which DropRecordings drops: calls are recorded again
@@ -292,7 +411,9 @@ func (s *steady) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.calls {
-		k.rec.Drop()
+		for _, r := range k.recordings() {
+			r.Drop()
+		}
 	}
 	s.calls = nil
 }
@@ -302,9 +423,29 @@ func (s *steady) bytes() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.calls {
-		n += k.rec.Bytes() + specBytes*int64(len(k.specs)) + refBytes*int64(len(k.outs)+len(k.given))
+		n += specBytes*int64(len(k.specs)) + refBytes*int64(len(k.outs)+len(k.kept))
+		for i := range k.pieces {
+			q := &k.pieces[i]
+			n += pieceBytes + refBytes*int64(len(q.in)+2*len(q.given)) + preparedBytes*int64(len(q.kept))
+			if len(k.pieces) > 1 {
+				n += q.plan.bytes()
+			}
+		}
+		for _, r := range k.recordings() {
+			n += r.Bytes()
+		}
 	}
 	return n
+}
+
+// recordings are those of the pieces.
+func (k *steadyCall) recordings() (list []*tensor.Recording) {
+	for i := range k.pieces {
+		if r := k.pieces[i].rec; r != nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // text says for Explain whether calls are recorded.
@@ -320,12 +461,18 @@ func (p *plan) stepText() string {
 	defer s.mu.Unlock()
 	text := "recorded: not yet"
 	if s.used > 0 {
-		made, cmds := 0, 0
+		made, cmds, nodes := 0, 0, "one node"
 		for _, k := range s.calls {
-			n, _ := k.rec.Takes()
-			made, cmds = made+n, k.rec.Commands()
+			cmds = 0
+			for _, r := range k.recordings() {
+				n, _ := r.Takes()
+				made, cmds = made+n, cmds+r.Commands()
+			}
+			if n := len(k.pieces); n != 1 {
+				nodes = tensor.Count(n, "node")
+			}
 		}
-		text = fmt.Sprintf("recorded: %s as one node, of %s, in %s", tensor.Count(s.used, "call"),
+		text = fmt.Sprintf("recorded: %s as %s, of %s, in %s", tensor.Count(s.used, "call"), nodes,
 			tensor.Count(cmds, "command"), tensor.Count(made, "layout"))
 	}
 	return text

@@ -74,9 +74,25 @@ func withDevice(t testing.TB, opt metal.DeviceOptions) (*metal.Device, *counter)
 	t.Helper()
 	serial.Because(t, "another device is the default one of the process")
 	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
+	drv := &counter{Driver: soft.New(soft.Options{})}
+	return openInPlace(t, drv, opt), drv
+}
+
+// withOwnDevice is withDevice for what runs on a discrete device, too.
+func withOwnDevice(t testing.TB, opt metal.DeviceOptions) {
+	t.Helper()
+	if testdevice.Discrete() != nil {
+		openInPlace(t, testdevice.NewDiscrete(0), opt)
+		return
+	}
+	withDevice(t, opt)
+}
+
+// openInPlace opens a device in the place of the one that tests evaluate on.
+func openInPlace(t testing.TB, drv metal.Driver, opt metal.DeviceOptions) *metal.Device {
+	t.Helper()
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)
-	drv := &counter{Driver: soft.New(soft.Options{})}
 	dev, err := metal.NewDevice(drv, opt)
 	require.NoError(t, err)
 	dev.SetValidate(opt.Validate) // whatever the environment says
@@ -86,7 +102,7 @@ func withDevice(t testing.TB, opt metal.DeviceOptions) (*metal.Device, *counter)
 		tensor.SetDevice(before)
 		require.NoError(t, dev.Close())
 	})
-	return dev, drv
+	return dev
 }
 
 // runLua runs a script in a state of its own and gives its error.

@@ -29,7 +29,7 @@ type sized struct {
 }
 
 // shapelessFunction writes a random Lua function of arrays, which reads no size as a number: views, reductions,
-// gathers, scatters, products, sorts, custom kernels, gradients and batches of others.
+// gathers, scatters, products, sorts, custom kernels, gradients and batches of others, on two streams.
 type shapelessFunction struct {
 	*rand.Rand
 	text  strings.Builder
@@ -77,7 +77,7 @@ func (f *shapelessFunction) step() {
 		dims[axis] = d
 		return dims
 	}
-	kind := f.IntN(24)
+	kind := f.IntN(28)
 	if n == 0 && kind > 4 {
 		kind %= 4
 	}
@@ -139,6 +139,12 @@ func (f *shapelessFunction) step() {
 		}
 	case 20:
 		f.add(x.dims, "scaled(%s)", x.name)
+	case 24:
+		f.add(x.dims, "strided(%s)", x.name)
+	case 25:
+		f.add(x.dims, "counted(%s)", x.name)
+	case 26, 27:
+		f.add(x.dims, "beside(function() return mx.cos(%s) * %s end)", x.name, f.like(x))
 	case 21:
 		y := f.like(x)
 		f.add(x.dims, "mx.grad(function(z) return mx.sum(mx.tanh(z * 0.5) * mx.cos(z + %s)) end)(%s)", y, x.name)
@@ -150,7 +156,9 @@ func (f *shapelessFunction) step() {
 	}
 }
 
-// scaled is a custom kernel whose output has its input's shape.
+// scaledKernel has custom kernels whose outputs have their inputs' shapes: one of a flat input, one that looks at how
+// its input lies, and one that adds up in a mutable input and atomically, from what its outputs are filled with, with
+// functions of shapes. Beside calls a function on another stream.
 const scaledKernel = `local kernel = mx.fast.metal_kernel{name = "scaled", input_names = {"a"}, output_names = {"out"},
   source = "uint i = thread_position_in_grid.x; out[i] = a[i] * 2 + float(i % 3u);"}
 local function scaled(a)
@@ -158,6 +166,33 @@ local function scaled(a)
   return kernel{inputs = {flat}, grid = flat, threadgroup = {32, 1, 1}, output_shapes = {flat},
     output_dtypes = {mx.float32}}:reshape(a)
 end
+local lying = mx.fast.metal_kernel{name = "lying", input_names = {"a"}, output_names = {"out"},
+  ensure_row_contiguous = false, source = [[
+    uint i = thread_position_in_grid.x, rest = i;
+    long at = 0;
+    float strides = 0;
+    for (int d = a_ndim - 1; d >= 0; d--) {
+      at += long(rest % a_shape[d]) * a_strides[d];
+      rest /= a_shape[d];
+      strides += a_shape[d] > 1 ? float(a_strides[d] % 7) : 0;
+    }
+    out[i] = a[at] + 0 * strides;]]}
+local function strided(a)
+  return lying{inputs = {a}, grid = a, threadgroup = {8, 1, 1}, output_shapes = {a}, output_dtypes = {mx.float32}}
+end
+local counts = mx.fast.metal_kernel{name = "counts", input_names = {"a", "b"}, output_names = {"out"},
+  mutable_inputs = {"b"}, atomic_outputs = true, source = [[
+    uint i = thread_position_in_grid.x;
+    b[i] = b[i] * 0.5f + a[i];
+    atomic_fetch_add_explicit(&out[0], int(i), memory_order_relaxed);]]}
+local function counted(a)
+  local flat = a:reshape({-1})
+  local n, b = counts{inputs = {flat, mx.sin(flat)}, grid = function(s) return {s[1][1]} end,
+    threadgroup = {16, 1, 1}, output_shapes = {function() return {1} end}, output_dtypes = {mx.int32}, init_value = 3}
+  return (b + n * 0.001):reshape(a)
+end
+local other = mx.new_stream(mx.default_device())
+local function beside(f) return mx.stream(other, f) end
 `
 
 // shapelessProgram is a program that gives what a random function gives for inputs of two shapes, eager and by one

@@ -55,7 +55,28 @@ func (j *job) unforeseen() []*Node {
 }
 
 // mayFail reports whether the task may fail, though its call was right.
-func (t *task) mayFail() bool { return t.node.op.mayFail(t.node.attrs, len(t.in), t.from) }
+func (t *task) mayFail() bool { return mayFailAt(t.node, len(t.in), t.from) }
+
+// mayFailAt reports whether computing a node may fail, which has so many inputs and reads the first: as its op may, or
+// since an output is more than there may be at all, if it is not fused away.
+func mayFailAt(n *Node, in, reads int) bool { return n.op.mayFail(n.attrs, in, reads) || exceeds(n) }
+
+// exceeds reports whether an output is more than the node's device may hold, or its holder.
+func exceeds(n *Node) bool {
+	for i := range n.out {
+		bytes := n.out[i].spec.NBytes()
+		if bytes < leastExceeding {
+			continue
+		}
+		if n.holder.account().Check(bytes) != nil || n.stream != nil && bytes > n.stream.dev.Memory().Limit {
+			return true
+		}
+	}
+	return false
+}
+
+// leastExceeding is the least that is more than somebody may hold: to ask takes time.
+const leastExceeding = 1 << 20
 
 // indices are the inputs of a task that are indices.
 func (t *task) indices() []Value {
@@ -82,5 +103,5 @@ func cannotFail(n *Node) bool {
 			return false
 		}
 	}
-	return !n.op.mayFail(n.attrs, len(n.in), reads)
+	return !mayFailAt(n, len(n.in), reads)
 }

@@ -21,8 +21,8 @@ import (
 // ended. Else the evaluation is stopped there; what has not run is undone. On a device that does not skip commands
 // there are no gates.
 //
-// What may fail are calls on the host, those that check indices, and users' kernels. What fails in another way after
-// the gate has opened takes the old values with it.
+// What may fail are calls on the host, those that check indices, users' kernels, and whatever is more than there may be
+// at all. What fails in another way after the gate has opened takes the old values with it.
 type Change struct {
 	made   uint64 // the last node before the change
 	holder *Holder

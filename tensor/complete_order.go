@@ -45,7 +45,7 @@ func mayFail(values []Value) bool {
 	var lazy []*Node
 	if !left(values, func(n *Node, s State, in []Value) bool {
 		lazy = append(lazy, n)
-		return s == Lazy && !n.op.mayFail(n.attrs, len(in), n.specFrom(len(in)))
+		return s == Lazy && !mayFailAt(n, len(in), n.specFrom(len(in)))
 	}) {
 		return true
 	}

@@ -7,8 +7,33 @@ import (
 	"sync"
 )
 
+// Prepared is what the rules of a call have asked the program for, such as a user's functions of shapes: they are not
+// asked again for inputs of the same specs.
+type Prepared struct {
+	shapes   []Shape // of the outputs
+	prepared any     // what the Prepare rule gave
+}
+
+// PreparedBy is that of the call whose output x is; nil: there is nothing.
+func PreparedBy(x *Array) *Prepared {
+	n := x.vertex()
+	if n.op.prepare == nil {
+		return nil
+	}
+	k := &Prepared{prepared: n.rare.prepared}
+	for i := range n.out {
+		k.shapes = append(k.shapes, n.out[i].spec.Shape)
+	}
+	return k
+}
+
 // apply makes a Node of a call with outputs as the rules say. Its handles are the first, and those that follow.
 func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Array) {
+	return applyAs(c, p, attrs, in, nil)
+}
+
+// applyAs is apply where it is known what the program says of the call; nil: it is not.
+func applyAs(c *Ctx, p *Op, attrs any, in []*Array, as *Prepared) (result *Array, others []*Array) {
 	defer func() {
 		if r := recover(); r != nil { // no panic crosses the API: a rule's is a bug of the op
 			result, others = Fail(c, p.name, "BUG: a rule panicked: %v\n%s", r, debug.Stack()), nil
@@ -37,21 +62,24 @@ func apply(c *Ctx, p *Op, attrs any, in []*Array) (result *Array, others []*Arra
 			n.traces = n.traces.merge(x.node.traces)
 		}
 	}
-	if err := n.infer(c, scratch); err != nil {
+	if err := n.infer(c, scratch, as); err != nil {
 		return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 	}
 	var err error
 	if n.stream, err = c.stream(); err != nil {
 		return failed(c, p.name, err), nil
 	}
-	if p.prepare != nil {
+	switch {
+	case as != nil:
+		n.extra().prepared = as.prepared
+	case p.prepare != nil:
 		if n.extra().prepared, err = p.prepare(specs, attrs); err != nil {
 			return failed(c, p.name, c.Errorf(p.name, "%w", err)), nil
 		}
 	}
-	n.sure = cannotFail(n)
 	n.id = nodeIDs.Add(1)
 	n.adopt(c.Holder)
+	n.sure = cannotFail(n)
 	result = n.array(0)
 	for i := range n.out[1:] {
 		others = append(others, n.array(i+1))
@@ -82,8 +110,8 @@ func (l *specList) giveBack() {
 	specLists.Put(l)
 }
 
-// infer runs the Shape and DType rules.
-func (n *Node) infer(c *Ctx, l *specList) error {
+// infer runs the Shape and DType rules; as is as in applyAs.
+func (n *Node) infer(c *Ctx, l *specList, as *Prepared) error {
 	p := n.op
 	if !p.defined {
 		return errors.New("BUG: the op has no rules")
@@ -92,8 +120,10 @@ func (n *Node) infer(c *Ctx, l *specList) error {
 	if err != nil {
 		return err
 	}
-	shapes, err := p.shape(l.specs, n.attrs, l.shapes[:0])
-	if err != nil {
+	var shapes []Shape
+	if as != nil {
+		shapes = as.shapes
+	} else if shapes, err = p.shape(l.specs, n.attrs, l.shapes[:0]); err != nil {
 		return err
 	}
 	if len(shapes) != len(dtypes) || len(shapes) == 0 {
@@ -170,7 +200,11 @@ func (k *Replayed) Place() Place { return k.place.place() }
 // Into makes the call again, with the outputs put into out, one for each. It runs on the call's stream and comes from
 // its line, if it has them, else on those of c, whose holder has the outputs. Where the call cannot be made each of
 // them is the failed array.
-func (k *Replayed) Into(c *Ctx, out, in []*Array) {
+func (k *Replayed) Into(c *Ctx, out, in []*Array) { k.IntoAs(c, out, in, nil) }
+
+// IntoAs is Into for inputs of the specs that an earlier call had, of which it is known what the program gave for it;
+// nil: nothing is.
+func (k *Replayed) IntoAs(c *Ctx, out, in []*Array, as *Prepared) {
 	at := Ctx{Stream: k.Stream, Place: k.Place(), Holder: c.Holder}
 	if at.Stream == nil {
 		at.Stream = c.Stream
@@ -178,7 +212,7 @@ func (k *Replayed) Into(c *Ctx, out, in []*Array) {
 	if k.place == (compactPlace{}) {
 		at.Place = c.Place
 	}
-	first, others := apply(&at, k.Op, k.Attrs, in)
+	first, others := applyAs(&at, k.Op, k.Attrs, in, as)
 	first.keepInvariant(k.alike)
 	for i := range out {
 		out[i] = first

@@ -15,6 +15,8 @@ type dry struct {
 	dev    *metal.Device
 	inline map[*byte]inlineAt // the bytes of stand-ins for inline inputs
 	bufs   map[*metal.Buffer]*dryBuffer
+	over   []*storage // of inputs that may be written over
+	users  int        // users' kernels that are still to be recorded
 }
 
 // inlineAt is a byte of an inline input.
@@ -119,6 +121,9 @@ func (d *dry) standIn(s *Stream, i int, l *layout) *Array {
 		d.bufs[v.buf] = &dryBuffer{input: i, base: v.OffsetBytes, tail: tail}
 		v.owner = &storage{buf: v.buf, dev: s.dev, stream: s, external: !l.writable}
 		v.owner.hold()
+		if l.writable {
+			d.over = append(d.over, v.owner)
+		}
 	}
 	n.out[0].data = v
 	n.state.Store(int32(Ready))
@@ -230,6 +235,7 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int, 
 	enc := batch.cb.Encoder()
 	enc.ShareBytes(func(b []byte) bool { _, ok := rec.dry.inlineOf(b); return ok })
 	t = newTake(rec.dry, inputs)
+	rec.dry.countUsers(seg)
 	for _, u := range p.units {
 		root := seg.tasks[u.root].node
 		if early := p.order.early; ahead && (len(early) != len(seg.tasks) || !early[u.root]) {
@@ -245,6 +251,7 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int, 
 			return nil, errNoTake
 		}
 		t.addUnit(root, batch.cb.Commands()[from:], batch.checks[checks:])
+		rec.dry.recorded(root)
 	}
 	for _, c := range batch.checks {
 		c.buf.Release()
@@ -259,6 +266,31 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int, 
 	t.flops, t.written = seg.job.flops.Load(), seg.job.bytes.Load()
 	t.finish()
 	return t, nil
+}
+
+// countUsers counts the users' kernels of a segment. What writes over inputs comes behind all of them: from there on
+// all commands run to their end, and a user's kernel may have none.
+func (d *dry) countUsers(seg *segment) {
+	for i := range seg.tasks {
+		if seg.tasks[i].node.op.partial {
+			d.users++
+		}
+	}
+	for _, st := range d.over {
+		st.external = d.users > 0
+	}
+}
+
+// recorded notes that a call is recorded.
+func (d *dry) recorded(n *Node) {
+	if !n.op.partial {
+		return
+	}
+	if d.users--; d.users == 0 {
+		for _, st := range d.over {
+			st.external = false
+		}
+	}
 }
 
 // checkAll checks the indices that are there of calls that are recorded later.

@@ -23,6 +23,7 @@ type Recording struct {
 	build  StepBuilder
 	ahead  atomic.Bool // indices are checked before what writes over inputs
 	calls  atomic.Bool // a library's routine computes something: no input is written over
+	user   bool        // a user's kernel is among the calls: it may fail, and never end
 
 	mu    sync.Mutex
 	takes []*take // least recently used first
@@ -43,6 +44,8 @@ type StepShape struct {
 	// Starts says for each output which input it starts as a copy of, to be changed in place; -1: none.
 	Starts []int
 	Fails  bool // a call in the graph checks indices
+	// Unending says that a call in the graph may never end: see Replayed.Unending.
+	Unending bool
 }
 
 // What a Recording keeps at most: takes, and bytes of all but the last.
@@ -53,7 +56,7 @@ const (
 
 // NewRecording is the recording of a graph.
 func NewRecording(s StepShape, build StepBuilder) *Recording {
-	r := &Recording{specs: s.Inputs, outs: s.Outs, fails: s.Fails, build: build}
+	r := &Recording{specs: s.Inputs, outs: s.Outs, fails: s.Fails, user: s.Unending, build: build}
 	place := map[int]int{}
 	for i, reads := range s.Reads {
 		if reads {
@@ -124,7 +127,11 @@ func (r *Recording) Call(c *Ctx, in []*Array) ([]*Array, error) {
 	for _, i := range r.read {
 		args = append(args, r.consts[i].x)
 	}
-	first, others := apply(c, stepOp, r, args)
+	op := stepOp
+	if r.user {
+		op = userStepOp
+	}
+	first, others := apply(c, op, r, args)
 	if err := first.Err(); err != nil {
 		return nil, err
 	}
@@ -156,6 +163,13 @@ var stepOp = &Op{
 	updates: func(a any, out int) int { return a.(*Recording).starts[out] },
 	record:  func(rec *recorder, t *task) error { return rec.steps.record(t) },
 }
+
+// userStepOp is stepOp for recordings with users' kernels.
+var userStepOp = func() *Op {
+	op := *stepOp
+	op.partial = true
+	return &op
+}()
 
 // find is the take of a key on a stream, which is the most recently used one from now on; nil: there is none.
 func (r *Recording) find(key []byte, s *Stream) *take {
@@ -257,18 +271,18 @@ func (r *Recording) Bytes() int64 {
 const specBytes = 96
 
 // Recordable says why the call, which has so many inputs, cannot be part of a Recording; "": it can. What the rules say
-// decides, not which op it is. What the host computes of nothing but specs is the same each time.
+// decides, not which op it is. What the host computes of nothing but specs is the same each time, and so is what the
+// program says of specs: see Prepared.
 func (k *Replayed) Recordable(inputs int) string {
 	switch p := k.Op; {
 	case p.host != nil && (!p.sure || p.noMerge || k.Reads(inputs) > 0):
 		return p.name + " is computed on the host"
-	case p.prepare != nil:
-		return p.name + " calls the program where it is built"
-	case p.partial:
-		return p.name + " is a user's kernel"
 	}
 	return ""
 }
+
+// Unending reports whether the call runs a user's kernel: it may fail though it was right, and never end.
+func (k *Replayed) Unending() bool { return k.Op.partial }
 
 // Reads is of how many of its first inputs the call reads the elements, of others only the spec.
 func (k *Replayed) Reads(inputs int) int {

@@ -205,7 +205,7 @@ func (r *Recording) appendKey(key []byte, in []layout, need []bool, alike bool) 
 		}
 		key = binary.AppendVarint(key, offset)
 		for d, s := range l.Strides {
-			if l.spec.Shape[d] == 1 { // which no element is reached by
+			if l.spec.Shape[d] == 1 && !r.user { // which no element is reached by, but a user's kernel may look at
 				s = 0
 			}
 			key = binary.AppendVarint(key, int64(s))

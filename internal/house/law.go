@@ -148,7 +148,7 @@ const lawText = `
 	soft, drivers < kit_test, conv_test, fast_test, fft_test, linalg_test, products_test, quant_test, random_test
 	conv, fast, fft, linalg, products, quant, random < ops_test
 	optest, grad, compile, soft, drivers < multivariate_test
-	ops, grad < compile_test
+	ops, fast, linalg, grad < compile_test
 	ops, sig, fast, rooms, grad, optest < export_test
 	testify, brief < optest
 	soft, drivers < format_test
