@@ -34,6 +34,7 @@ type program struct {
 	// steady is where in the block nothing is written while code runs.
 	steady [2]int32
 	res    *regalloc.Result
+	temps  temporaries
 	err    error
 }
 
@@ -150,6 +151,7 @@ func (p *program) allocate(o code.Placing) (int, error) {
 	p.res = a.Run(p, classes[:], o.Slots)
 	p.frame = fixed[o.Frame]
 	out := p.spare[:0]
+	p.temps = temporaries{hot: p.temps.hot[:0]}
 	for k := range p.insts {
 		out = p.rewrite(out, p.insts[k])
 	}
@@ -162,8 +164,10 @@ func (p *program) allocate(o code.Placing) (int, error) {
 func (p *program) rewrite(out []inst, i inst) []inst {
 	switch {
 	case i.op == saveLive || i.op == loadLive:
+		p.temps.forget()
 		return p.safepoint(out, &i)
 	case i.op <= loadLive:
+		p.temps.pass(i.op)
 		return append(out, i)
 	case i.d.Virtual() && p.constant(&i) && p.res.Reg[p.index(i.d)] < 0 && p.res.Remat[p.index(i.d)] >= 0:
 		return out // made where it is needed
@@ -186,6 +190,7 @@ func (p *program) rewrite(out []inst, i inst) []inst {
 		case !i.d.Virtual():
 			return p.load(out, i.d, i.n)
 		case !i.n.Virtual():
+			p.temps.lost(i.d)
 			return p.move(out, i.n, i.d, true)
 		}
 	}
@@ -198,39 +203,24 @@ func (p *program) rewrite(out []inst, i inst) []inst {
 // spilled rewrites an instruction some of whose registers are slots.
 func (p *program) spilled(out []inst, i inst) []inst {
 	type temp struct{ v, r code.R }
-	var temps []temp
-	next := [code.NumClasses]int{}
-	take := func(v code.R) code.R {
-		for _, t := range temps {
-			if t.v == v {
-				return t.r
-			}
-		}
-		list := spillGPR
-		if v.Class() == code.Vec {
-			list = spillVec
-		}
-		n := next[v.Class()]
-		next[v.Class()]++
-		if n == len(list) {
-			p.err = fmt.Errorf("[arm64] no register left to move a value through: operation %d", i.op)
-			n = 0
-		}
-		temps = append(temps, temp{v, list[n]})
-		return list[n]
-	}
 	var stores []temp
+	p.temps.begin()
 	i.visit(func(r *code.R, use, def bool) {
 		if !r.Virtual() {
 			return
 		}
-		was, known := *r, len(temps)
-		*r = take(was)
-		if use && len(temps) > known {
-			out = p.load(out, *r, was)
+		v := *r
+		t, there := p.temps.take(v)
+		if t == 0 {
+			p.err = fmt.Errorf("[arm64] no register left to move a value through: operation %d", i.op)
+			return
+		}
+		*r = t
+		if use && !there {
+			out = p.load(out, t, v)
 		}
 		if def {
-			stores = append(stores, temp{was, *r})
+			stores = append(stores, temp{v, t})
 		}
 	})
 	out = append(out, i)

@@ -7,6 +7,14 @@ import "github.com/mlxlua/mlxlua/metal/jit/code"
 func (n *numberer) combine(i *inst) {
 	p, q := n.source(i.n), n.source(i.m)
 	switch i.op {
+	case movW: // what has no upper half
+		if i.m.Virtual() && n.low[n.p.index(i.m)] {
+			*i = inst{op: movG, d: i.d, n: i.m}
+		}
+	case addG: // a number of 32 bits is extended
+		if q.op == sBfm && q.imm == sf|1<<22|31<<10 && i.imm&^(3<<10) == sf && i.n != zero && specs[addG].flags == 0 {
+			*i = inst{op: addSX, d: i.d, n: i.n, m: q.n, imm: i.imm &^ sf}
+		}
 	case shlS: // a bfloat becomes a float
 		switch {
 		case i.imm != (32+16)<<16:
@@ -28,17 +36,21 @@ func (n *numberer) combine(i *inst) {
 	}
 }
 
-// source is the instruction that a register came of, if it reads what holds one value wherever it is read.
+// source is the instruction that a register came of, if its own sources still are what it read. A register that one
+// instruction writes is read only where that has run. So what is written in between stands in between, or else in a
+// loop that began in between.
 func (n *numberer) source(r code.R) inst {
 	if r == 0 || !r.Virtual() || !n.p.once(r) {
 		return inst{}
 	}
-	at := n.made[n.p.index(r)]
-	if at == 0 {
+	o := n.made[n.p.index(r)]
+	if o.at == 0 {
 		return inst{}
 	}
-	i := n.p.insts[at-1]
-	if !n.p.once(i.n) || !n.p.once(i.m) || !n.p.once(i.a) {
+	i := n.p.insts[o.at-1]
+	switch {
+	case n.p.once(i.n) && n.p.once(i.m) && n.p.once(i.a):
+	case !steady(i.n) || !steady(i.m) || i.a != 0 || n.loops != o.loops || n.version(i.n) != o.n || n.version(i.m) != o.m:
 		return inst{}
 	}
 	return i

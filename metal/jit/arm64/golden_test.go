@@ -176,6 +176,8 @@ func (s *sample) general(name string) string {
 			return fmt.Sprintf("pstl1keep, [x%d]", s.i.n.Num())
 		}
 		return fmt.Sprintf("pldl1keep, [x%d]", s.i.n.Num())
+	case "ext3":
+		return fmt.Sprint(s.upTo(5, 10))
 	case "shift":
 		return fmt.Sprint(s.upTo(width, 10))
 	case "imm12":

@@ -1,6 +1,10 @@
 package arm64
 
-import "github.com/mlxlua/mlxlua/metal/jit/code"
+import (
+	"strings"
+
+	"github.com/mlxlua/mlxlua/metal/jit/code"
+)
 
 // inst is one instruction of the processor, on registers of the classes code.GPR and code.Vec: 31 general ones, and 32
 // of 16 bytes. Fields are called after their places in the word.
@@ -42,6 +46,12 @@ func (i *inst) readsD() bool { return specs[i.op].flags&(tied|usesD) != 0 }
 
 // writesD reports whether it writes it.
 func (i *inst) writesD() bool { return i.d != 0 && specs[i.op].flags&usesD == 0 }
+
+// writesLow reports whether the instruction writes a general register whose upper 32 bits become zeros.
+func (i *inst) writesLow() bool {
+	text := specs[i.op].text
+	return strings.Contains(text, " w{d}") || strings.Contains(text, " r{d}") && i.imm&sf == 0
+}
 
 // visit calls f with each register and whether it is read and written.
 func (i *inst) visit(f func(r *code.R, use, def bool)) {

@@ -52,6 +52,9 @@ type lowerer struct {
 	writer
 	flags bool            // what i does with the flags is looked at
 	full  map[code.R]bool // masks with all lanes on
+	// By number of package code's vector registers: whether they are quiet, and constants that are all they ever hold.
+	quiets []uint8
+	splats []code.Mem
 }
 
 func (l *writer) fail(why string) {
@@ -140,6 +143,7 @@ func lower(f *code.Func, out []inst) (insts []inst, vecs int, err error) {
 		}
 	}
 	l.findTwins(list)
+	l.findQuiet(list)
 	for n := range list {
 		l.i, l.flags = &list[n], looked[n]
 		l.inst()

@@ -470,6 +470,10 @@ func (l *lowerer) other() {
 		if i.Op == code.PrefetchW {
 			hint = 16
 		}
+		if m := i.Mem; m.Const == 0 && fits(m.Disp, 8) {
+			l.put(inst{op: prfm, n: l.base(m), imm: scaled(m.Disp, 8) | hint})
+			break
+		}
 		l.address(tempAt, i.Mem, 0)
 		l.put(inst{op: prfm, n: tempAt, imm: 1<<24 | hint})
 	case code.Xchg, code.LockXAdd, code.LockCmpXchg, code.LockAdd, code.LockOr, code.LockAnd, code.LockSub, code.LockXor:

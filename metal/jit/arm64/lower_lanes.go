@@ -114,6 +114,11 @@ func (l *lowerer) float() bool {
 			l.zeros()
 			return true
 		}
+		if i.Op == code.VMulPS && i.B == 0 && l.quiet(i.A, code.Mem{})&quiet32 != 0 && l.one(i.Mem, false) ||
+			i.Op == code.VMulPD && i.B == 0 && l.quiet(i.A, code.Mem{})&quiet64 != 0 && l.one(i.Mem, true) {
+			l.each2(movV, i.A) // the product is there to quieten NaNs
+			return true
+		}
 		l.each3(op, i.A, i.B)
 		return true
 	}
@@ -188,12 +193,26 @@ func (l *lowerer) zeros() {
 	}
 }
 
+var extremes = map[code.Opcode][2]opcode{code.VMinPS: {fMinS, fMinNMS}, code.VMinPD: {fMinD, fMinNMD},
+	code.VMaxPS: {fMaxS, fMaxNMS}, code.VMaxPD: {fMaxD, fMaxNMD}}
+
 // extreme lowers the smaller or larger of two: the second unless the first is smaller, or larger.
 func (l *lowerer) extreme() {
 	i := l.i
-	gt := fCmGtS
-	if i.Op == code.VMinPD || i.Op == code.VMaxPD {
-		gt = fCmGtD
+	gt, quiet, big := fCmGtS, quiet32, i.Op == code.VMinPD || i.Op == code.VMaxPD
+	if big {
+		gt, quiet = fCmGtD, quiet64
+	}
+	// Beside a constant that is neither a zero nor a NaN the processor's own operation differs for signalling NaNs only:
+	// that which a NaN passes where it would be the second, and that which prefers the number.
+	ops := extremes[i.Op]
+	switch {
+	case l.ordinary(i.A, code.Mem{}, big) && l.quiet(i.B, i.Mem)&quiet != 0:
+		l.each3(ops[0], i.A, i.B)
+		return
+	case l.ordinary(i.B, i.Mem, big) && l.quiet(i.A, code.Mem{})&quiet != 0:
+		l.each3(ops[1], i.A, i.B)
+		return
 	}
 	d, a, b := l.to(), l.of(i.A), l.last(i.B)
 	for h := range l.halves() {

@@ -28,17 +28,23 @@ type entry struct {
 	once bool // its sources are written once
 }
 
+// origin is an instruction, at one less than at: how often two of its sources were written before, and how many loops
+// began.
+type origin struct{ at, n, m, loops int32 }
+
 // numberer is the work of number.
 type numberer struct {
 	p       *program
 	same    []code.R // by virtual register: another one of the same value, 0 if there is none
 	known   []entry  // in the order of their places
 	places  map[key]int32
-	written []int32 // by virtual register: how often so far
-	made    []int32 // by virtual register: one more than the instruction that wrote it last
-	jumps   []int32 // by label: where the first jump to it leaves, -1 if there was none
-	hot     int     // instructions so far that are not cold
-	entered []int32 // where control leaves for the cold code around
+	written []int32  // by virtual register: how often so far
+	made    []origin // by virtual register: what wrote it last
+	loops   int32    // how many began so far
+	low     []bool   // by virtual register: nothing writes its upper 32 bits, which are zeros
+	jumps   []int32  // by label: where the first jump to it leaves, -1 if there was none
+	hot     int      // instructions so far that are not cold
+	entered []int32  // where control leaves for the cold code around
 }
 
 // number replaces values that are there already, before registers are chosen.
@@ -46,7 +52,10 @@ func (p *program) number() {
 	n := &numberer{p: p, places: map[key]int32{}}
 	total := p.f.NumRegs(code.GPR) + p.vecs
 	p.defs, n.same = append(p.defs[:0], make([]uint8, total)...), make([]code.R, total)
-	n.written, n.made = make([]int32, total), make([]int32, total)
+	n.written, n.made, n.low = make([]int32, total), make([]origin, total), make([]bool, total)
+	for k := range n.low {
+		n.low[k] = true
+	}
 	n.jumps = make([]int32, p.f.NumLabels()+1)
 	for k := range n.jumps {
 		n.jumps[k] = -1
@@ -55,6 +64,7 @@ func (p *program) number() {
 		p.insts[k].visit(func(r *code.R, _, def bool) {
 			if def && r.Virtual() {
 				p.defs[p.index(*r)] = min(p.defs[p.index(*r)]+1, 2)
+				n.low[p.index(*r)] = n.low[p.index(*r)] && p.insts[k].writesLow()
 			}
 		})
 	}
@@ -63,7 +73,8 @@ func (p *program) number() {
 		p.insts[k].visit(func(r *code.R, _, def bool) {
 			if def && r.Virtual() {
 				n.written[p.index(*r)]++
-				n.made[p.index(*r)] = int32(k) + 1
+				i := &p.insts[k]
+				n.made[p.index(*r)] = origin{int32(k) + 1, n.version(i.n), n.version(i.m), n.loops}
 			}
 		})
 	}
@@ -110,6 +121,8 @@ func (n *numberer) inst(k int) {
 	})
 	n.combine(i)
 	switch i.op {
+	case loopBegin:
+		n.loops++
 	case coldBegin:
 		n.entered = append(n.entered, -1)
 	case coldEnd:

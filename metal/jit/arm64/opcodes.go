@@ -33,6 +33,10 @@ const (
 	fCmGeD
 	fCmGtS
 	fCmGtD
+	fMinS
+	fMinD
+	fMaxS
+	fMaxD
 	fMinNMS
 	fMinNMD
 	fMaxNMS
@@ -223,6 +227,7 @@ const (
 
 	// General registers: of 32 bits, or 64 with bit 31.
 	addG
+	addSX
 	subG
 	andG
 	orrG
@@ -303,6 +308,10 @@ var specs = [numOpcodes]spec{
 	fCmGeD:  {"fcmge v{d}.2d, v{n}.2d, v{m}.2d", 0x6E60E400, 0},
 	fCmGtS:  {"fcmgt v{d}.4s, v{n}.4s, v{m}.4s", 0x6EA0E400, 0},
 	fCmGtD:  {"fcmgt v{d}.2d, v{n}.2d, v{m}.2d", 0x6EE0E400, 0},
+	fMinS:   {"fmin v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA0F400, 0},
+	fMinD:   {"fmin v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE0F400, 0},
+	fMaxS:   {"fmax v{d}.4s, v{n}.4s, v{m}.4s", 0x4E20F400, 0},
+	fMaxD:   {"fmax v{d}.2d, v{n}.2d, v{m}.2d", 0x4E60F400, 0},
 	fMinNMS: {"fminnm v{d}.4s, v{n}.4s, v{m}.4s", 0x4EA0C400, 0},
 	fMinNMD: {"fminnm v{d}.2d, v{n}.2d, v{m}.2d", 0x4EE0C400, 0},
 	fMaxNMS: {"fmaxnm v{d}.4s, v{n}.4s, v{m}.4s", 0x4E20C400, 0},
@@ -492,6 +501,7 @@ var specs = [numOpcodes]spec{
 
 	// General registers: of 32 bits, or 64 with bit 31.
 	addG:  {"add r{d}, r{n}, r{m}, lsl #{shift}", 0x0B000000, 0},
+	addSX: {"add x{d}, x{n}, w{m}, sxtw #{ext3}", 0x8B20C000, 0},
 	subG:  {"sub r{d}, r{n}, r{m}, lsl #{shift}", 0x4B000000, 0},
 	andG:  {"and r{d}, r{n}, r{m}, lsl #{shift}", 0x0A000000, 0},
 	orrG:  {"orr r{d}, r{n}, r{m}, lsl #{shift}", 0x2A000000, 0},
