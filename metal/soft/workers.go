@@ -21,9 +21,11 @@ type workers struct {
 	changes atomic.Uint32           // grows when helpers are called: what idle workers watch
 	tasks   atomic.Pointer[[]*task] // those that may be run; the list is replaced, with mu held, never changed
 	looking atomic.Int32            // workers that look out for work
-	crowded atomic.Int64            // until when others need the processors: UnixNano
-	rouse   atomic.Int32            // sleepers that are still to be woken
-	wake    chan struct{}           // one for each sleeper that is
+	// Of times, all as UnixNano or ns: until when others need the processors, when the last task ended that had helpers,
+	// and how long to look out for the next one.
+	crowded, last, patience atomic.Int64
+	rouse                   atomic.Int32  // sleepers that are still to be woken
+	wake                    chan struct{} // one for each sleeper that is
 
 	mu     sync.Mutex
 	asleep int
@@ -57,18 +59,17 @@ func (t *task) join() bool {
 	return false
 }
 
-// How long to look out for work, or for the end of what others do, before going to sleep: the longer time while a
-// command buffer is in execution, of which the next commands come soon. Between the long kernels of a training step are
-// some of a few us each, which one goroutine runs; whoever slept meanwhile would miss those of some 50 us behind them,
-// as to be woken takes as long.
+// How long to look out for work, or for the end of what others do, before going to sleep.
 const (
-	spinTime = 20 * time.Microsecond
-	busySpin = 200 * time.Microsecond
+	// mostSpin is the longest time, and leastSpin what it is where work comes more seldom than that. In between it is
+	// twice what lay between the last launches: to be woken takes as long as many a launch, and the processors of a
+	// virtual machine that nobody uses have to be asked for at its host.
+	leastSpin = 5 * time.Microsecond
+	mostSpin  = 250 * time.Microsecond
 	// lost is how long who looks out must have been away for the processor to be others' for crowdedTime, in which nobody
-	// looks out for more than crowdedSpin.
+	// looks out for more than leastSpin.
 	lost        = 40 * time.Microsecond
 	crowdedTime = 50 * time.Millisecond
-	crowdedSpin = 4 * time.Microsecond
 	// turnTime is how often one of those who look out gives other goroutines a turn. Giving one takes a lock of Go's
 	// scheduler, so that each of many does it more seldom.
 	turnTime = time.Microsecond
@@ -100,15 +101,17 @@ func (w *workers) shut(t *task) {
 	w.tasks.Store(&list)
 }
 
-// spin waits until the condition holds, for a while, and reports whether it does. Other goroutines get their turns, and
-// what else runs on the same core the processor's units. Where it finds that it was not running for some time, others
-// need the processor: nobody waits like this for long then.
-func (w *workers) spin(ready func() bool) bool {
+// spin waits until the condition holds, for that long at most, and reports whether it does. Other goroutines get their
+// turns, and what else runs on the same core the processor's units. Where it finds that it was not running for some
+// time, others need the processor: nobody waits like this for long then.
+func (w *workers) spin(most time.Duration, ready func() bool) bool {
 	if ready() {
 		return true
 	}
 	start := time.Now()
-	crowded := start.UnixNano() < w.crowded.Load()
+	if start.UnixNano() < w.crowded.Load() {
+		most = leastSpin
+	}
 	var last, turn time.Duration
 	for {
 		for range 8 {
@@ -122,7 +125,7 @@ func (w *workers) spin(ready func() bool) bool {
 		case waited-last > lost:
 			w.crowded.Store(start.Add(waited + crowdedTime).UnixNano())
 			return ready()
-		case waited >= busySpin, waited >= spinTime && len(*w.tasks.Load()) == 0, waited >= crowdedSpin && crowded:
+		case waited >= most:
 			return ready()
 		case waited >= turn:
 			runtime.Gosched()
@@ -130,6 +133,18 @@ func (w *workers) spin(ready func() bool) bool {
 		}
 		last = waited
 	}
+}
+
+// begins notes that helpers are wanted, and how long after the last time.
+func (w *workers) begins() {
+	most := time.Duration(w.patience.Load())
+	switch gap := time.Duration(time.Now().UnixNano() - w.last.Load()); {
+	case gap > mostSpin:
+		most = max(most/2, leastSpin)
+	default:
+		most = min(max(2*gap, most-most/16), mostSpin)
+	}
+	w.patience.Store(int64(most))
 }
 
 // serve is a worker's life.
@@ -142,7 +157,7 @@ func (w *workers) serve() {
 			continue
 		}
 		w.looking.Add(1)
-		found := w.spin(func() bool { return w.changes.Load() != seen })
+		found := w.spin(time.Duration(w.patience.Load()), func() bool { return w.changes.Load() != seen })
 		if w.looking.Add(-1); found {
 			continue
 		}
@@ -216,7 +231,7 @@ func (w *workers) end(t *task) {
 	for s := t.state.Load(); s >= seat; s = t.state.Load() {
 		t.state.CompareAndSwap(s, s&(seat-1))
 	}
-	if w.spin(func() bool { return t.joined() == 0 }) {
+	if w.spin(mostSpin, func() bool { return t.joined() == 0 }) {
 		return
 	}
 	t.sleeps.Store(true)
@@ -233,11 +248,13 @@ func (w *workers) end(t *task) {
 func (w *workers) run(t *task, helpers int, wake bool) {
 	helpers = min(helpers, int(w.n.Load()))
 	if t.called = helpers > 0; t.called {
+		w.begins()
 		w.call(t, helpers, wake)
 	}
 	t.work()
 	if t.called {
 		w.end(t)
+		w.last.Store(time.Now().UnixNano())
 	}
 }
 

@@ -65,7 +65,7 @@ func TestWorkersHelp(t *testing.T) {
 		w.run(task, 2, true)
 		w.shut(task)
 		require.Equal(t, int64(3), calls.Load())
-		for start := time.Now(); time.Since(start) < 2*spinTime; { // long enough for them to fall asleep
+		for start := time.Now(); time.Since(start) < 2*mostSpin; { // long enough for them to fall asleep
 		}
 	}
 }
