@@ -300,6 +300,38 @@ func TestFaultTexts(t *testing.T) {
 	}
 }
 
+// TestRowsInLoops: Loads of neighbouring elements, constant distances apart, which loops check together: within their
+// buffers, across the end where no lane or some lane wants what is there, with stores in between, and after lanes have
+// left.
+func TestRowsInLoops(t *testing.T) {
+	t.Parallel()
+	bodies := []string{
+		"for (uint j = 0; j < 3 + none; j++) { o[i] += p[0] * p[40]; p += 100; }",
+		"for (uint j = 0; j < 4 + none; j++) { if (i < 30) { o[i] += p[0] - p[70]; } p += 100; }",
+		"for (uint j = 0; j < 3 + none; j++) { o[i] += p[0] + p[64] + p[128]; p += 100; }",
+		"for (uint j = 0; j < 5 + none; j++) { o[i] += p[0]; if (j == 3) break; o[i] += p[32]; p += 100; }",
+		"p += 300;\n" +
+			"  for (uint j = 0; j < 4 + none; j++) { if (i < 60) { o[i] += p[0] * p[40]; p -= 100; } else o[i] -= p[0]; }",
+		"device float* q = o + i;\n" +
+			"  for (uint j = 0; j < 4 + none; j++) { float v = q[0] + q[50]; q[100] = v; q[0] = v + q[100] + q[50]; }",
+		"for (uint j = 0; j < 4 + none; j++) { float v = p[0]; if (i + 100 * j > 330) return; o[i] += v + p[70]; p += 100; }",
+		"p += 40; for (int j = 3; j >= -1 - int(none); j--) { o[i] += p[40] + p[0]; p -= 20; }",
+		"const device uint* y = x + i;\n" +
+			"  for (uint j = 0; j < 4 + none; j++) { if (i < 80) { o[i] += float(y[20] + y[0]) + p[0] - p[20]; } }",
+	}
+	for n, body := range bodies {
+		c := memCase{name: body, grid: [3]int{100, 1, 1}, tg: [3]int{100, 1, 1}}
+		c.text = head + fmt.Sprintf(`kernel void k(const device float* a [[buffer(0)]], device float* o [[buffer(1)]],
+  const device uint* x [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  const device float* p = a + i;
+  uint none = x[0] >> 20; // which the compiler does not know
+  %s
+}`, body)
+		c.buffers = [][]byte{floatsOf(400, 1), make([]byte, 800), small(100, 103, 5+uint64(n))}
+		c.check(t)
+	}
+}
+
 // TestPointers: before and behind where they point, wrapped indices, chosen between buffers, kept in arrays,
 // compared.
 func TestPointers(t *testing.T) {

@@ -36,8 +36,9 @@ type groups struct {
 	found  bool
 	loads  map[int][]*kir.Instr // by the first Load's Instr.ID
 	stores map[int][]*kir.Instr // by the last Store's
-	// uniform: groups of Loads of one address each, by the first one; at: where their elements are, once that is known.
-	uniform map[int][]*kir.Instr
+	// checked: groups of Loads of one address each, or of neighbouring elements, by the first one; at: where the elements
+	// of each are, once that is known.
+	checked map[int][]*kir.Instr
 	at      map[int]code.Mem
 	// done: Loads whose value an earlier Load brought along, and Stores that a later one does.
 	done map[int]bool
@@ -47,9 +48,9 @@ type groups struct {
 func (s *groups) has(i *kir.Instr) bool {
 	if !s.found {
 		s.found = true
-		s.loads, s.stores, s.uniform = map[int][]*kir.Instr{}, map[int][]*kir.Instr{}, map[int][]*kir.Instr{}
+		s.loads, s.stores, s.checked = map[int][]*kir.Instr{}, map[int][]*kir.Instr{}, map[int][]*kir.Instr{}
 		s.at, s.done = map[int]code.Mem{}, map[int]bool{}
-		s.find(s.k.Body)
+		s.find(s.k.Body, false)
 	}
 	return s.done[i.ID]
 }

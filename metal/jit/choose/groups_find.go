@@ -9,15 +9,16 @@ import (
 type openGroups struct {
 	g             *groups
 	loads, stores [][]*kir.Instr
-	since         int // where the first of them began
+	since         int  // where the first of them began
+	loop          bool // the block is within a loop
 }
 
 // find finds the groups of a block and those in it.
-func (s *groups) find(b *kir.Block) {
+func (s *groups) find(b *kir.Block, loop bool) {
 	if b == nil {
 		return
 	}
-	o := &openGroups{g: s}
+	o := &openGroups{g: s, loop: loop}
 	for n, i := range b.Instrs {
 		if len(o.loads)+len(o.stores) == 0 {
 			o.since = n
@@ -37,8 +38,9 @@ func (s *groups) find(b *kir.Block) {
 		case i.Op == kir.VarSet:
 			o.set(i.Imm)
 		case i.Op.HasBody():
-			s.find(i.Body)
-			s.find(i.Else)
+			o.flushRows()
+			s.find(i.Body, loop || i.Op == kir.Loop)
+			s.find(i.Else, loop)
 		}
 	}
 	o.flush(kir.Void, kir.Void)
@@ -47,7 +49,7 @@ func (s *groups) find(b *kir.Block) {
 // load adds a Load to the groups.
 func (o *openGroups) load(i *kir.Instr) {
 	o.flushOnly(false, i.Args[0].Type)
-	if o.g.groupable(i) {
+	if o.g.groupable(i) || o.loop && o.g.inRow(i) {
 		o.loads = o.join(o.loads, i)
 	}
 }
@@ -96,6 +98,19 @@ func (o *openGroups) flush(loads, stores kir.Type) {
 	o.flushOnly(false, stores)
 }
 
+// flushRows closes the groups of Loads of neighbouring elements: what comes may end lanes that would not have loaded.
+func (o *openGroups) flushRows() {
+	keep := o.loads[:0]
+	for _, g := range o.loads {
+		if a := o.g.info.Access[g[0].ID]; a.Mode == lanes.AccessOffsets && a.Offsets[1] == 4 {
+			o.closeLoads(g)
+			continue
+		}
+		keep = append(keep, g)
+	}
+	o.loads = keep
+}
+
 // flushOnly closes groups of Loads, or of Stores.
 func (o *openGroups) flushOnly(loads bool, t kir.Type) {
 	open, closeGroup := &o.stores, o.closeStores
@@ -119,6 +134,12 @@ func mayAlias(a, b kir.Type) bool {
 	return a == b || buffer(a) && buffer(b)
 }
 
+// checkedOnly reports whether the Loads of a group like i are checked together, and done each in its place.
+func (s *groups) checkedOnly(i *kir.Instr) bool {
+	a := s.info.Access[i.ID]
+	return a.Mode == lanes.AccessUniform || i.Op == kir.Load && a.Offsets[1] == 4
+}
+
 // groupable reports whether an access may be of a group.
 func (s *groups) groupable(i *kir.Instr) bool {
 	a := s.info.Access[i.ID]
@@ -135,6 +156,13 @@ func (s *groups) groupable(i *kir.Instr) bool {
 		return false
 	}
 	return strideOf(a.Offsets[:s.e.group]) != 0 && a.Offsets[0] == 0
+}
+
+// inRow reports whether a Load is of neighbouring elements, whole words, one for each lane.
+func (s *groups) inRow(i *kir.Instr) bool {
+	a := s.info.Access[i.ID]
+	return s.info.NeedVec[i.ID] && a.Object != 0 && !s.addr.isThread(a.Object) && a.Mode == lanes.AccessOffsets &&
+		a.Size == 4 && a.Span <= maxSpan && a.Offsets[0] == 0 && consecutive(a.Offsets[:s.e.group], 4)
 }
 
 // elementOf is the type of what a Load or Store moves.
@@ -162,14 +190,17 @@ func (s *groups) alike(x, y *kir.Instr) bool {
 			return false
 		}
 	}
-	d := b.Disp - a.Disp
-	return d > -1024 && d < 1024
+	d, reach := b.Disp-a.Disp, int64(1024)
+	if a.Mode == lanes.AccessOffsets && a.Offsets[1] == 4 {
+		reach = rowReach
+	}
+	return d > -reach && d < reach
 }
 
 // regsOf is how many registers each Load of a group like i holds from the first one on: those of one address are
 // loaded where they stand.
 func (o *openGroups) regsOf(i *kir.Instr) int {
-	if o.g.info.Access[i.ID].Mode == lanes.AccessUniform {
+	if o.g.checkedOnly(i) {
 		return 0
 	}
 	return o.g.e.parts
@@ -179,8 +210,8 @@ func (o *openGroups) regsOf(i *kir.Instr) int {
 func (o *openGroups) closeLoads(g []*kir.Instr) {
 	switch {
 	case len(g) <= 1:
-	case o.g.info.Access[g[0].ID].Mode == lanes.AccessUniform:
-		o.g.uniform[g[0].ID] = g
+	case o.g.checkedOnly(g[0]):
+		o.g.checked[g[0].ID] = g
 	default:
 		o.g.loads[g[0].ID] = g
 	}

@@ -31,7 +31,7 @@ func (s *transfers) load(i *kir.Instr) {
 		s.grp.load(g)
 		return
 	}
-	if v, ok := s.grp.loadUniform(i); ok {
+	if v, ok := s.grp.loadChecked(i); ok {
 		s.vals.result(i, v)
 		return
 	}
