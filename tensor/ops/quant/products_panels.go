@@ -48,7 +48,7 @@ func multiplyPanels(r *tensor.Run, a productAttrs, rows int) error {
 	}
 	panel, acc := panels.Width(p.DType), kit.Accumulator(p.DType)
 	count := (cols + panel - 1) / panel
-	each := min(max(p.AtOnce(count, depth*panel*acc.Size()), 2), count)
+	each := min(p.AtOnce(count, depth*panel*acc.Size()), count)
 	pb, err := r.Temp(tensor.Spec{Shape: tensor.Shape{each, depth, panel}, DType: acc})
 	if err != nil {
 		return err

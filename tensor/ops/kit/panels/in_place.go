@@ -28,6 +28,9 @@ const (
 	muchRows = 64
 	// fewestLanes are those that share a check of what they read of a: with fewer, checking takes longer than packing.
 	fewestLanes = 16
+	// manyProducts is from how many on packing both operands is little beside multiplying them.
+	manyProducts = 1 << 29
+	fewestDeep   = 256 // along each dimension
 )
 
 // left and right are the operands of a product in place: where they lie, or packed.
@@ -73,6 +76,9 @@ func (p *Product) PlaceFirst(a, b Matrices) bool {
 // neighbours, or its rows are, b (depth by columns) if its columns are. It reports whether there was one.
 func (p *Product) InPlace(a, b Matrices) (done bool, err error) {
 	if d := p.DType; d.IsComplex() || kit.Accumulator(d) != d {
+		return false, nil
+	}
+	if p.Rows*p.Cols >= (manyProducts+p.Depth-1)/p.Depth && min(p.Rows, p.Cols, p.Depth) >= fewestDeep {
 		return false, nil
 	}
 	aStays := a.Step[1] == 1 && p.Info().Lanes >= fewestLanes || a.Step[0] == 1 && p.near(a.Step[1])

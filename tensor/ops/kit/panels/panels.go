@@ -103,9 +103,10 @@ func (p *Product) Multiply(a, b tensor.Operand, sa, sb []int, first, count int) 
 	if err != nil {
 		return err
 	}
+	tiles, over := p.columns(deep)
 	dims := kit.Collapse(p.Batch, sa, sb)
-	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, 0, dims.N)
-	return kernels.Launch(p.Run, p.variant(false, false), "product", p.tiles(deep), a.Arg(), b.Arg(),
+	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, count, first, 0, tiles, p.block(), dims.N)
+	return kernels.Launch(p.Run, p.variant(false, false), "product", over, a.Arg(), b.Arg(),
 		p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0), dims.Strides(1))
 }
 
@@ -161,7 +162,29 @@ func (p *Product) AtOnce(panels, bytes int) int {
 	if panels*bytes <= threads*CacheOf(p.Run) {
 		return panels
 	}
-	return min(max(p.Strip()/bytes, 1)*threads, panels)
+	return min(max(p.Strip()/bytes, 2)*threads, panels)
+}
+
+// tileRows are the rows of a tile of sums.
+const tileRows = 8
+
+// columns is how many tiles, one below the other, a SIMD-group of product makes, and the grid of so many layers: as
+// many as a panel has, which read what they need of b once, or fewer where there would not be four SIMD-groups for
+// each thread.
+func (p *Product) columns(layers int) (tiles int, over kit.Grid) {
+	all := (p.Rows + tileRows - 1) / tileRows
+	tiles = Width(p.DType) / tileRows
+	for tiles > 1 && (all+tiles-1)/tiles*layers < 4*p.Info().Threads {
+		tiles /= 2
+	}
+	return tiles, kit.Simds((all+tiles-1)/tiles, layers, 1)
+}
+
+// block is how many places, or words, along depth a SIMD-group's tiles go through one after the other: what they are of
+// a panel stays in the cache meanwhile, beside what they are of the other operand.
+func (p *Product) block() int {
+	const least = 256
+	return max(CacheOf(p.Run)/4/(Width(p.DType)*kit.Accumulator(p.DType).Size()), least)
 }
 
 // tiles is a SIMD-group for each 8 rows in so many layers. Threadgroups are smaller where there would be few of them:

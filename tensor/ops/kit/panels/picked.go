@@ -70,8 +70,10 @@ func (p *Product) MultiplyPicked(a, b Picked, start, count int) error {
 	if err != nil {
 		return err
 	}
+	tiles, over := p.columns(deep)
 	dims := kit.Collapse(tensor.Shape{p.Batch.Size()}, []int{1})
-	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, across, 0, start, dims.N)
+	params := kit.Params{}.Uint(p.Rows, p.Cols, p.Depth, (p.Rows+panel-1)/panel, across, 0, start, tiles, p.block(),
+		dims.N)
 	v := p.variant(false, false)
 	v.pickA, v.pickB = a.all, b.all
 	args := []tensor.Arg{a.Packed.Arg(), b.Packed.Arg(), p.Out[0].Arg(), params.Arg(), dims.Shape(), dims.Strides(0),
@@ -79,5 +81,5 @@ func (p *Product) MultiplyPicked(a, b Picked, start, count int) error {
 	if v.pickA || v.pickB {
 		args = append(args, a.Numbers.Arg(), b.Numbers.Arg())
 	}
-	return kernels.Launch(p.Run, v, "product", p.tiles(deep), args...)
+	return kernels.Launch(p.Run, v, "product", over, args...)
 }
