@@ -129,7 +129,8 @@ func (w *workers) spin(most time.Duration, ready func() bool) bool {
 			return ready()
 		case waited >= turn:
 			runtime.Gosched()
-			turn = time.Since(start) + time.Duration(1+w.looking.Load())*turnTime
+			waited = time.Since(start) // others of this program may have had a long turn
+			turn = waited + time.Duration(1+w.looking.Load())*turnTime
 		}
 		last = waited
 	}
