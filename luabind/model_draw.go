@@ -2,6 +2,7 @@ package luabind
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/mlxlua/mlxlua/tensor"
 	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/text/draw"
+	"github.com/mlxlua/mlxlua/text/grammar"
+	"github.com/mlxlua/mlxlua/text/tokenizer"
 )
 
 // drawerBytes is what a drawer takes, beside its copy of the scores.
@@ -17,7 +20,8 @@ const drawerBytes = 8 << 10
 
 // newDrawer is an object that chooses the tokens of one text, for draw: of a table of rules, the list of tokens that
 // the text has begun with, and how many tokens there are. The rules are temp, top_p, min_p, min_tokens_to_keep, top_k,
-// seed, logit_bias, repetition_penalty, presence_penalty, frequency_penalty and context_size. It gives the object and
+// seed, logit_bias, repetition_penalty, presence_penalty, frequency_penalty, context_size and form, what
+// grammar of a tokenizer gives. It gives the object and
 // nothing else; rules that cannot be meant are an error.
 func newDrawer(s *State, L *lua.LState) (lua.LValue, error) {
 	t, words := L.CheckTable(1), L.CheckInt(3)
@@ -63,7 +67,11 @@ func newDrawer(s *State, L *lua.LState) (lua.LValue, error) {
 	if err := rules.Check(words); err != nil {
 		return nil, err
 	}
-	return s.NewUserData(draw.New(rules, past, nil), lua.LNil, int64(drawerBytes+8*words)), nil
+	var form draw.Grammar
+	if u, ok := t.RawGetString("form").(*lua.LUserData); ok {
+		form, _ = u.Value.(draw.Grammar)
+	}
+	return s.NewUserData(draw.New(rules, past, form), lua.LNil, int64(drawerBytes+8*words)), nil
 }
 
 // numberOf reads a number of a table, if it is there.
@@ -139,4 +147,53 @@ func drawnToken(s *State, d *draw.Drawer, scores []float32, best int) lua.LValue
 	}
 	t.RawSetString("best", list)
 	return t
+}
+
+// grammarBytes is what a compiled form takes, about.
+const grammarBytes = 4 << 20
+
+// mostForms is how many compiled forms a tokenizer keeps.
+const mostForms = 32
+
+// grammars is grammar(form, size, ends, after) of a tokenizer: what may come next in a text of a form, which is JSON as
+// text/grammar has it, for size tokens of which ends end a text; it begins behind a text. nil, and why, of a form
+// that cannot be held to.
+func grammars(s *State, tok *tokenizer.Tokenizer) lua.LGFunction {
+	var words *grammar.Words
+	known := map[string]*grammar.Automaton{}
+	return func(L *lua.LState) int {
+		text, size := L.CheckString(1), L.CheckInt(2)
+		fail := func(why string) int {
+			L.Push(lua.LNil)
+			L.Push(lua.LString(why))
+			return 2
+		}
+		if words == nil {
+			ends, wrong := tokenNumbers(L.CheckTable(3))
+			if wrong != "" {
+				return fail(wrong)
+			}
+			words = grammar.NewWords(size, func(id int32) ([]byte, bool, bool) {
+				b, ok := tok.TokenBytes(id)
+				return b, tok.IsSpecial(id), ok
+			}, ends)
+		}
+		a := known[text]
+		if a == nil {
+			var form grammar.Form
+			err := json.Unmarshal([]byte(text), &form)
+			if err == nil {
+				a, err = grammar.Compile(form, words)
+			}
+			if err != nil {
+				return fail(err.Error())
+			}
+			if len(known) >= mostForms {
+				clear(known)
+			}
+			known[text] = a
+		}
+		L.Push(s.NewUserData(draw.Grammar(a.Begin(L.OptString(4, ""))), lua.LNil, grammarBytes))
+		return 1
+	}
 }

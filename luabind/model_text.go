@@ -17,8 +17,9 @@ import (
 
 // openTokenizer is the tokenizer of a model directory or of a .gguf file as a table of functions: encode(text, special)
 // gives a list of numbers, decode(list, skip_special) a text, stream(skip_special) a table of push(number) and finish()
-// for text while it comes, id(token) and token(id) what the other is, or nil, bytes(id) what it adds to a text. Its
-// fields are what is said beside: bos, eos, chat_template and templates.
+// for text while it comes, id(token) and token(id) what the other is, or nil, bytes(id) what it adds to a text,
+// and grammar(form, size, ends) what may come next in a text of a form. Its fields are what is said beside: bos,
+// eos, chat_template and templates.
 func openTokenizer(s *State) hostFunction {
 	return onFiles(s, func(L *lua.LState) (lua.LValue, error) {
 		open := tokenizer.Open
@@ -59,6 +60,7 @@ func openTokenizer(s *State) hostFunction {
 				L.Push(tokenStream(s, tok.Stream(L.OptBool(1, false))))
 				return 1
 			},
+			"grammar": grammars(s, tok),
 			"bytes": func(L *lua.LState) int {
 				if b, ok := tok.TokenBytes(int32(L.CheckInt(1))); ok {
 					L.Push(lua.LString(b))

@@ -176,7 +176,8 @@ var packagePlain = []*function{
 	{name: "lm.host.drawer", written: "host.drawer(rules, past, count)",
 		help: "An object that chooses the tokens of one text, for host.draw. rules is a table of temp, top_p, min_p, " +
 			"min_tokens_to_keep, top_k, logit_bias, repetition_penalty, presence_penalty and frequency_penalty, as " +
-			"lm.sampler and lm.processors have them, context_size, how far back penalties look (20), and seed; past " +
+			"lm.sampler and lm.processors have them, context_size, how far back penalties look (20), seed, and form, what " +
+			"tokenizer.grammar gives; past " +
 			"are the tokens that the text has begun with, count is how many there are. nil, and why, of rules that " +
 			"cannot be meant."},
 	{name: "lm.host.draw", written: "host.draw(scores, drawers, ranked)",
@@ -220,6 +221,12 @@ var packagePlain = []*function{
 	{name: "lm.tokenizer.bytes", written: "tokenizer.bytes(id)",
 		help: "The bytes that the token of a number adds to a text that has begun, which need not be whole " +
 			"characters; nil if there is none."},
+	{name: "lm.tokenizer.grammar", written: "tokenizer.grammar(form, size, ends, after=\"\")",
+		help: "An object for host.drawer that lets only those tokens come which go on with a text of a form: JSON of " +
+			"{\"choices\": [[part, ...], ...]}, where a part is {\"text\": ...} or {\"schema\": ...}. size is how many " +
+			"tokens there are, ends is a list of those that end a text; the form begins behind the text after, if there is " +
+			"one. nil, and why, of a form " +
+			"that texts cannot be held to."},
 	{name: "lm.tokenizer.id", written: "tokenizer.id(token)",
 		help: "The number of a token that is given as a text; nil if there is none."},
 	{name: "lm.tokenizer.token", written: "tokenizer.token(id)",

@@ -19,12 +19,24 @@ type answers struct {
 	first   time.Duration // until the first token; 0: there is none
 	said    int
 	cached  int
+	over    []bool
 	release func()
+}
+
+// drop ends one answer whose rest nobody wants, of which so many tokens have come.
+func (a *answers) drop(i, said int) {
+	if !a.over[i] {
+		a.over[i] = true
+		a.left--
+		a.said += said
+		a.m.leave(a.jobs[i])
+	}
 }
 
 // ask hands requests over to a model by name. What they return has to be ended.
 func (s *Server) ask(ctx context.Context, m *model, release func(), requests []request) (*answers, error) {
-	a := &answers{m: m, ready: make(chan struct{}, 1), began: time.Now(), release: release, left: len(requests)}
+	a := &answers{m: m, ready: make(chan struct{}, 1), began: time.Now(), release: release, left: len(requests),
+		over: make([]bool, len(requests))}
 	for _, r := range requests {
 		j, err := m.submit(ctx, r, a.ready)
 		if err != nil {
@@ -58,7 +70,11 @@ func (a *answers) each(ctx context.Context, f func(i int, e event) error) error 
 				if a.first == 0 {
 					a.first = time.Since(a.began)
 				}
+				if a.over[i] {
+					continue
+				}
 				if e.reason != "" {
+					a.over[i] = true
 					a.left--
 					a.said += e.said
 					a.cached += e.cached

@@ -2,10 +2,14 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/mlxlua/mlxlua/text/says"
 )
 
 // chat is POST /v1/chat/completions.
@@ -33,29 +37,21 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	seed := f.seed()
 	f.ignored()
 	f.only("modalities", `["text"]`)
-	f.only("response_format", `{"type":"text"}`)
+	want := f.tools()
+	f.format(&want)
 	if err := f.done(); err != nil {
 		return err
 	}
-	var list []request
-	for k := range n {
-		one := request{"seed": seedOf(seed, k)}
-		for key, v := range base {
-			one[key] = v
-		}
-		list = append(list, one)
-	}
-	m, release, err := s.models.get(r.Context(), name)
-	if err != nil {
-		return err
-	}
-	a, err := s.ask(r.Context(), m, release, list)
+	a, spoken, err := s.converse(r.Context(), name, base, want, seed, n)
 	if err != nil {
 		return err
 	}
 	defer a.end()
 	c := &chatting{s: s, a: a, id: newID("chatcmpl-"), model: name, created: time.Now().Unix(),
 		choices: make([]chatChoice, n)}
+	for i := range c.choices {
+		c.choices[i].spoken = spoken
+	}
 	if stream {
 		return c.stream(w, r, usage)
 	}
@@ -218,11 +214,11 @@ type chatting struct {
 
 // chatChoice is what there is of one answer.
 type chatChoice struct {
+	spoken
 	begun  bool
-	text   strings.Builder
 	probs  []any
 	ranked bool
-	reason string
+	tokens int
 }
 
 // add notes a token, and gives it in OpenAI's form.
@@ -265,13 +261,36 @@ func (c *chatting) object(kind string, choices []any) map[string]any {
 		"system_fingerprint": nil}
 }
 
+// calls are calls of tools in OpenAI's form, numbered from a number on.
+func calls(list []says.Call, from int, streamed bool) []any {
+	out := make([]any, len(list))
+	for i, c := range list {
+		o := map[string]any{"id": newID("call_"), "type": "function", "function": map[string]any{"name": c.Name,
+			"arguments": c.Arguments}}
+		if streamed {
+			o["index"] = from + i
+		}
+		out[i] = o
+	}
+	return out
+}
+
+// take notes an event, and ends an answer that has its one call.
+func (c *chatting) take(i int, e event) []says.Part {
+	choice := &c.choices[i]
+	choice.add(e.token)
+	choice.tokens++
+	parts := choice.spoken.take(c.a.jobs[i], e)
+	if choice.over {
+		c.a.drop(i, choice.tokens)
+	}
+	return parts
+}
+
 // whole answers at once.
 func (c *chatting) whole(w http.ResponseWriter, r *http.Request) error {
 	err := c.a.each(r.Context(), func(i int, e event) error {
-		choice := &c.choices[i]
-		choice.add(e.token)
-		choice.text.WriteString(e.text)
-		choice.reason = e.reason
+		c.take(i, e)
 		return nil
 	})
 	if err != nil {
@@ -281,8 +300,17 @@ func (c *chatting) whole(w http.ResponseWriter, r *http.Request) error {
 	list := make([]any, len(c.choices))
 	for i := range c.choices {
 		choice := &c.choices[i]
-		list[i] = map[string]any{"index": i, "message": map[string]any{"role": "assistant", "content": choice.text.String(),
-			"refusal": nil}, "finish_reason": choice.reason, "logprobs": choice.taken()}
+		message := map[string]any{"role": "assistant", "content": choice.content.String(), "refusal": nil}
+		if choice.thought.Len() > 0 {
+			message["reasoning_content"] = choice.thought.String()
+		}
+		if len(choice.calls) > 0 {
+			message["tool_calls"] = calls(choice.calls, 0, false)
+			if choice.content.Len() == 0 {
+				message["content"] = nil
+			}
+		}
+		list[i] = map[string]any{"index": i, "message": message, "finish_reason": choice.reason, "logprobs": choice.taken()}
 	}
 	o := c.object("chat.completion", list)
 	o["usage"] = c.a.usage(c.a.jobs[0].prompt)
@@ -303,20 +331,32 @@ func (c *chatting) stream(w http.ResponseWriter, r *http.Request, usage bool) er
 	}
 	err := c.a.each(r.Context(), func(i int, e event) error {
 		choice := &c.choices[i]
-		choice.add(e.token)
 		if !choice.begun {
 			choice.begun = true
 			if err := send(i, map[string]any{"role": "assistant", "content": ""}, nil, nil); err != nil {
 				return err
 			}
 		}
-		if e.text != "" || e.token != nil {
-			if err := send(i, map[string]any{"content": e.text}, nil, choice.taken()); err != nil {
+		before := len(choice.calls)
+		parts := c.take(i, e)
+		if len(parts) == 0 && e.token != nil {
+			parts = []says.Part{{}} // the token's probabilities
+		}
+		for _, p := range parts {
+			delta := map[string]any{"content": p.Content}
+			switch {
+			case p.Call != nil:
+				delta = map[string]any{"tool_calls": calls([]says.Call{*p.Call}, before, true)}
+				before++
+			case p.Thought != "":
+				delta = map[string]any{"reasoning_content": p.Thought}
+			}
+			if err := send(i, delta, nil, choice.taken()); err != nil {
 				return err
 			}
 		}
-		if e.reason != "" {
-			return send(i, map[string]any{}, e.reason, nil)
+		if choice.over {
+			return send(i, map[string]any{}, choice.reason, nil)
 		}
 		return nil
 	})
@@ -330,4 +370,26 @@ func (c *chatting) stream(w http.ResponseWriter, r *http.Request, usage bool) er
 	}
 	out.finish(err)
 	return err
+}
+
+// converse hands a conversation to a model: n answers that are what is wanted. What it returns has to be ended.
+func (s *Server) converse(ctx context.Context, name string, base request, want wish, seed uint64, n int) (*answers,
+	spoken, error) {
+	m, release, err := s.models.get(ctx, name)
+	if err != nil {
+		return nil, spoken{}, err
+	}
+	form := says.FormOf(m.template)
+	if err := want.put(base, form); err != nil {
+		release()
+		return nil, spoken{}, err
+	}
+	var list []request
+	for k := range n {
+		one := maps.Clone(base)
+		one["seed"] = seedOf(seed, k)
+		list = append(list, one)
+	}
+	a, err := s.ask(ctx, m, release, list)
+	return a, spoken{form: form, tools: want.rendered != "", single: want.single}, err
 }

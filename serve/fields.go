@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -25,7 +26,7 @@ func readFields(body []byte) (*fields, *failure) {
 	if err := d.Decode(&f.raw); err != nil {
 		return nil, invalid("", "the body is no JSON object: %v", err)
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return nil, invalid("", "there is more after the JSON object")
 	}
 	return f, nil
@@ -75,7 +76,8 @@ func (f *fields) number(name string, least, most float64) (v float64, ok bool) {
 		return 0, false
 	}
 	if v < least || v > most {
-		f.fail(name, "%s is %v, want a number from %v to %v", name, v, least, most)
+		plain := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+		f.fail(name, "%s is %s, want a number from %s to %s", name, plain(v), plain(least), plain(most))
 		return 0, false
 	}
 	return v, true

@@ -22,7 +22,7 @@ type event struct {
 	text   string
 	token  *token
 	reason string // "stop", "length", "error"; "" while it goes on
-	stop   bool   // a stop text has ended it
+	stop   string // the stop text that has ended it
 	why    string // of an error
 
 	prompt, said, cached int // tokens, at the end
@@ -44,7 +44,8 @@ type job struct {
 	request request
 	taken   chan error // once: whether the engine has it
 	ready   chan struct{}
-	prompt  int // tokens
+	prompt  int    // tokens
+	opening string // the end of the prompt's text
 
 	mu     sync.Mutex
 	events []event
@@ -216,6 +217,7 @@ func (e *engine) add(ctx context.Context, j *job) {
 	}
 	j.id, j.request = out[0].(float64), nil
 	j.prompt = int(out[1].(float64))
+	j.opening, _ = out[2].(string)
 	e.jobs[j.id] = j
 	j.taken <- nil
 }
@@ -281,7 +283,7 @@ func eventOf(t map[string]any) event {
 	e.text, _ = t["text"].(string)
 	e.reason, _ = t["reason"].(string)
 	e.why, _ = t["why"].(string)
-	e.stop, _ = t["stop"].(bool)
+	e.stop, _ = t["stop"].(string)
 	e.prompt, e.said, e.cached = number("prompt"), number("said"), number("cached")
 	pair := func(v any) (r ranked) {
 		list := v.([]any)

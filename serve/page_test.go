@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -34,4 +35,21 @@ func TestPage(t *testing.T) {
 	status, out := post(t, web, "/v1/completions", `{"prompt": "x", "nope": 1}`)
 	require.Equal(t, 400, status)
 	require.Contains(t, string(page), encoded(out["error"].(object)["message"]))
+}
+
+// TestChatPage: the page and what it loads are there, and nothing of it comes from elsewhere.
+func TestChatPage(t *testing.T) {
+	_, web := server(t, Options{Keys: []string{"sesame"}})
+	for path, want := range map[string]string{"/": "page.js", "/page.js": "v1/chat/completions", "/page.css": "article"} {
+		resp, err := http.Get(web.URL + path)
+		require.NoError(t, err)
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode, path)
+		require.Contains(t, string(b), want)
+		require.NotContains(t, string(b), "http://")
+		require.NotContains(t, string(b), "https://")
+		require.Contains(t, resp.Header.Get("Content-Security-Policy"), "default-src 'self'")
+	}
 }

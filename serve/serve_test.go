@@ -275,6 +275,7 @@ func TestBadRequests(t *testing.T) {
 		{"completions", `{`, 400, "", "no JSON object"},
 		{"completions", `[]`, 400, "", "no JSON object"},
 		{"completions", `{} {}`, 400, "", "more after"},
+		{"completions", `{"prompt": "x"}}`, 400, "", "more after"},
 		{"completions", `{}`, 400, "prompt", "must provide a prompt"},
 		{"completions", `{"prompt": []}`, 400, "prompt", "want a text"},
 		{"completions", `{"prompt": [600]}`, 400, "prompt", "want a token from 0 to 599"},

@@ -75,9 +75,11 @@ func New(opt Options) (*Server, error) {
 	s.models = newModels(opt)
 	s.handle("POST /v1/chat/completions", s.chat)
 	s.handle("POST /v1/completions", s.completions)
+	s.handle("POST /v1/messages", s.messages)
 	s.handle("GET /v1/models", s.list)
 	s.handle("GET /v1/models/{name...}", s.one)
 	s.mux.HandleFunc("GET /health", s.health)
+	s.servePage()
 	s.handle("GET /metrics", s.writeMetrics)
 	return s, nil
 }

@@ -136,7 +136,7 @@ const lawText = `
 	hub < cmd
 
 	# The server of language models stands on the package that embedders use.
-	root < serve < cmd, examples
+	root, text < serve < cmd, examples
 
 	# Tests.
 	testify, brief, serial, testdevice < TESTS

@@ -62,13 +62,14 @@ end
 -- add takes a request, a table: prompt, a text or a list of tokens, or messages, a conversation as
 -- session:conversation has it, with tools, arguments and continue; max_tokens; what lm.host's drawer takes; stop, a
 -- list of texts; ranked, of how many of the best tokens the probabilities are told; ignore_end, to go on past what ends
--- an answer; special, to tell texts of special tokens. It gives the request's number, and how many tokens its prompt
--- has. What cannot be served is an error, a table with status, param and message.
+-- an answer; shown, special tokens whose texts are told; grammar, the form that the answer has to have. It gives the
+-- request's number, how many tokens its prompt has, and how a conversation's prompt ends. What cannot be served is an
+-- error, a table with status, param and message.
 function Engine:add(r)
   if self.count >= self.most + self.waiting_most then
     refuse(429, nil, "%d requests are being answered or waiting, and no more may", self.count)
   end
-  local prompt = asked.prompt(self, r)
+  local prompt, ending = asked.prompt(self, r)
   if #prompt >= self.context then
     refuse(400, r.messages and "messages" or "prompt", "the prompt has %d tokens, and a text has %d at most", #prompt,
       self.context)
@@ -81,16 +82,17 @@ function Engine:add(r)
   most = most or math.min(self.options.max_tokens or 512, self.context - #prompt)
   r.logit_bias = r.logit_bias or {}
   for i, id in ipairs(r.bias_ids or {}) do r.logit_bias[id] = r.bias_values[i] end
+  r.form = asked.grammar(self, r, ending)
   local drawer, why = host.drawer(r, prompt, self.words)
   if not drawer then refuse(400, why:match("^%S+"), "%s", why) end
   self.last = (self.last or 0) + 1
-  local text = {id = self.last, tokens = {unpack(prompt)}, prompt = #prompt, most = most, drawer = drawer,
+  local text = {id = self.last, tokens = prompt, prompt = #prompt, most = most, drawer = drawer,
     plain = asked.plain(r), ranked = r.ranked, stops = stops.list(r.stop), held = "", said = 0,
     ends = r.ignore_end and {} or self.session.ends,
-    stream = self.session.tokenizer.stream(not r.special), cached = 0, since = mx.clock()}
+    stream = self.session.tokenizer.stream(true), shown = asked.shown(self, r), cached = 0, since = mx.clock()}
   self.by[text.id], self.count = text, self.count + 1
   table.insert(self.waiting, text)
-  return text.id, #prompt
+  return text.id, #prompt, ending
 end
 
 -- unplace takes a text out of where it is.
@@ -168,13 +170,13 @@ local function read(self, text)
   if from < last then
     local to = math.min(from - from % self.chunk + self.chunk, last)
     if self.switch and #text.tokens > self.switch then to = last end
-    self.model(mx.array({{unpack(text.tokens, from + 1, to)}}, mx.int32), caches)
+    self.model(mx.array({numbers.part(text.tokens, from + 1, to)}, mx.int32), caches)
     mx.eval(caches:arrays())
     mx.clear_cache()
     self.read = self.read + to - from
     local mark = self.prefixes and (to == last or to % self.chunk == 0)
     if mark and (to == last or not caches:copied():trim(1)) then
-      self.prefixes:keep({unpack(text.tokens, 1, to)}, caches:copied(), to)
+      self.prefixes:keep(numbers.part(text.tokens, 1, to), caches:copied(), to)
     end
     if to < last then return end
   end
@@ -208,16 +210,16 @@ local function go_on(self, text, drawn)
     text.said = text.said + 1
     text.tokens[#text.tokens + 1] = drawn.token
     event.token = told(self, text, drawn)
-    text.held = text.held .. text.stream.push(drawn.token)
+    text.held = text.held .. (text.shown[drawn.token] or text.stream.push(drawn.token))
     if text.said >= text.most then
       reason = "length"
       text.held = text.held .. text.stream.finish()
     end
   end
-  local at = stops.cut(text.held, text.stops)
+  local at, stop = stops.cut(text.held, text.stops)
   if at then
     text.held = text.held:sub(1, at - 1)
-    reason, event.stop = "stop", true
+    reason, event.stop = "stop", stop
   end
   local keep = reason and 0 or stops.held(text.held, text.stops)
   event.text = text.held:sub(1, #text.held - keep)
@@ -227,7 +229,7 @@ local function go_on(self, text, drawn)
     if self.prefixes and reason ~= "error" then
       local n = text.rows.offsets[text.row]
       if text.rows:bytes(1, n) <= self.prefixes.most then
-        self.prefixes:keep({unpack(text.tokens, 1, n)}, text.rows:taken(text.row), text.prompt - 1)
+        self.prefixes:keep(numbers.part(text.tokens, 1, n), text.rows:taken(text.row), text.prompt - 1)
       end
     end
     forget(self, text)

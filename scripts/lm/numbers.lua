@@ -11,6 +11,13 @@ function numbers.size(model)
   return type(size) == "number" and size or math.huge
 end
 
+-- part are the numbers of a list from one place to another.
+function numbers.part(list, from, to)
+  local out = {}
+  for i = from, to do out[i - from + 1] = list[i] end
+  return out
+end
+
 -- check fails for a number that is no token of size tokens. op is the function that the error names, what the argument.
 function numbers.check(op, what, id, size)
   if type(id) ~= "number" or not (id >= 0 and id % 1 == 0) then

@@ -15,14 +15,14 @@ function stops.held(text, list)
   return most
 end
 
--- cut is the place where a text has the first of the stops, or nil.
+-- cut is the place where a text has the first of the stops, and which, or nil.
 function stops.cut(text, list)
-  local first
+  local first, which
   for _, stop in ipairs(list) do
     local at = text:find(stop, 1, true)
-    if at and not (first and first <= at) then first = at end
+    if at and not (first and first <= at) then first, which = at, stop end
   end
-  return first
+  return first, which
 end
 
 -- list is what a caller gave as texts that end an answer, one or a list of them, as a list.
