@@ -2,14 +2,18 @@
 package examples
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,4 +141,37 @@ func TestLMEmbed(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "run", "./lm_embed", dir, "hello there").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Regexp(t, "(?s)^.{12,}\n20 tokens\n$", string(out))
+
+	// it serves until it is interrupted
+	program := filepath.Join(t.TempDir(), "lm_embed.exe")
+	out, err = exec.CommandContext(t.Context(), "go", "build", "-o", program, "./lm_embed").CombinedOutput()
+	require.NoError(t, err, string(out))
+	server := exec.CommandContext(t.Context(), program, "-serve", "127.0.0.1:0", dir)
+	said, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	line, err := bufio.NewReader(said).ReadString('\n')
+	require.NoError(t, err)
+	url := strings.TrimSpace(line)
+	for path, want := range map[string]string{"/hello": "hello", "/v1/models": `"id":"mine"`} {
+		resp, err := http.Get(url + path)
+		require.NoError(t, err)
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.NoError(t, err)
+		require.Contains(t, string(b), want)
+	}
+	resp, err := http.Post(url+"/v1/completions", "application/json",
+		strings.NewReader(`{"prompt": "x", "max_tokens": 3}`))
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, 200, resp.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
+	if runtime.GOOS == "windows" { // which has no interrupts for other programs
+		require.NoError(t, server.Process.Kill())
+		_ = server.Wait() // it says that it was killed
+		return
+	}
+	require.NoError(t, server.Process.Signal(os.Interrupt))
+	require.NoError(t, server.Wait())
 }

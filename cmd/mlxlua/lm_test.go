@@ -107,6 +107,10 @@ func TestModelCommands(t *testing.T) {
 	// What is wrong is said in a line.
 	for text, args := range map[string][]string{
 		"there is no command nope":             {"nope"},
+		"--tls-cert and --tls-key need each":   {"server", "--model", dir, "--tls-cert", "x"},
+		"--tokenizer is for one model":         {"server", "--model", dir, "--model", dir, "--tokenizer", dir},
+		"names are not empty, and no two are":  {"server", "--model", dir, "--model", dir},
+		"cannot be loaded: lm: [hub] there":    {"server", "--model", "a/b"},
 		"unrecognized argument --foo":          {"generate", "--foo"},
 		"--temp warm: want a number":           {"generate", "--temp", "warm"},
 		"--model is needed":                    {"generate", "-p", "x"},
