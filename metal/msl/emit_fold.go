@@ -18,60 +18,21 @@ func fold(op kir.Op, t kir.Type, args []operand) (operand, bool) {
 	return operand{ty: t, bits: bits}, ok
 }
 
-// simplify applies identities that hold for every operand, NaNs and signed zeros included.
+// simplify is what the front end itself acts on: a condition that comes to a constant leaves out a branch and its code.
+// All other identities are those of metal/kir/opt.
 func simplify(op kir.Op, t kir.Type, args []operand) (operand, bool) {
-	isInt := t.IsInt()
-	switch op {
-	case kir.Add, kir.Or, kir.Xor:
-		if isInt && isZero(args[1]) {
-			return args[0], true
-		}
-		if isInt && isZero(args[0]) {
+	switch {
+	case op == kir.And && t == kir.Bool:
+		return boolAnd(args[0], args[1])
+	case op == kir.Or && t == kir.Bool:
+		return boolOr(args[0], args[1])
+	case op == kir.Select && args[0].isConst():
+		if args[0].bits != 0 {
 			return args[1], true
 		}
-		if t == kir.Bool && op == kir.Or {
-			return boolOr(args[0], args[1])
-		}
-	case kir.Sub, kir.Shl, kir.Shr:
-		if isInt && isZero(args[1]) {
-			return args[0], true
-		}
-	case kir.Mul:
-		if isInt && isOne(args[1]) {
-			return args[0], true
-		}
-		if isInt && isOne(args[0]) {
-			return args[1], true
-		}
-		if isInt && (isZero(args[0]) || isZero(args[1])) {
-			return operand{ty: t}, true
-		}
-	case kir.Div:
-		if isInt && isOne(args[1]) {
-			return args[0], true
-		}
-	case kir.And:
-		if t == kir.Bool {
-			return boolAnd(args[0], args[1])
-		}
-	case kir.Not:
-		if in := args[0].in; in != nil && in.Op == kir.Not {
-			return operand{in: in.Args[0], ty: t}, true
-		}
-	case kir.Select:
-		if args[0].isConst() {
-			if args[0].bits != 0 {
-				return args[1], true
-			}
-			return args[2], true
-		}
-		if args[1] == args[2] {
-			return args[1], true
-		}
-	case kir.Convert, kir.Bitcast:
-		if args[0].ty == t {
-			return args[0], true
-		}
+		return args[2], true
+	case (op == kir.Convert || op == kir.Bitcast) && args[0].ty == t:
+		return args[0], true
 	}
 	return operand{}, false
 }
