@@ -49,6 +49,9 @@ type Info struct {
 	Index int
 	// Host says that kernels run on the host's processors.
 	Host bool
+	// GPU says that lanes load 16 bytes each by one instruction, and that many SIMD-groups wait for memory while others
+	// compute: ops choose kernels made for that, some of which add up in an order of their own.
+	GPU bool
 	// Faults says what becomes of a kernel's access out of bounds.
 	Faults Faults
 	// Stops says where a command buffer ends early once its Stop is true.

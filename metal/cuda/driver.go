@@ -88,7 +88,7 @@ func newDriver(lib api, index int, compile front.Compiler) (d *Driver, err error
 	d.info = metal.Info{
 		Name: card.name, Kind: "cuda", ID: fmt.Sprintf("cuda:%d", index), Index: index,
 		Version: fmt.Sprintf("%s, driver %d.%d, sm_%d", Version, card.version/1000, card.version%1000/10, d.sm),
-		Faults:  metal.FaultsPlaced, Stops: metal.StopsMidway, Skips: true, Lanes: 32, Threads: card.processors,
+		Faults:  metal.FaultsPlaced, Stops: metal.StopsMidway, Skips: true, GPU: true, Lanes: 32, Threads: card.processors,
 		Simds:  card.resident / 32,
 		Memory: memory, Limits: metal.MetalLimits(memory),
 		Pace: metal.Pace{Commands: 256, First: 64, Idle: 64, Bytes: 4 << 30, IdleBytes: 64 << 20, Pending: 16, Least: 3,

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -163,16 +164,63 @@ func (p *memory) oneByOne(run []*kir.Instr, values []string) string {
 	label, body := p.label(), p.body
 	p.body = nil
 	p.emit("%s:", label)
-	for i, in := range run {
+	for i := 0; i < len(run); {
+		in := run[i]
 		p.pos = in.Pos
+		if n := p.ascending(run[i:]); n > 1 {
+			p.firstOutside(run[i : i+n])
+			i += n
+			continue
+		}
 		a := p.access(in, accessed(in).Size(), in.Op == kir.Store)
-		if in.Op == kir.Store && i+1 < len(run) { // the last one faults, if no other does
-			p.storeAt(in, a, values[i])
+		if i++; in.Op == kir.Store && i < len(run) { // the last one faults, if no other does
+			p.storeAt(in, a, values[i-1])
 		}
 	}
 	p.emit("exit;")
 	p.cold, p.body = append(p.cold, p.body...), body
 	return label
+}
+
+// ascending returns how many loads at the beginning of a run are neighbours of one size, each behind the one before.
+func (p *memory) ascending(run []*kir.Instr) int {
+	first, size := p.ptrs[run[0].Args[0].ID], int64(accessed(run[0]).Size())
+	n := 1
+	for ; n < len(run) && run[n].Op == kir.Load; n++ {
+		q := p.ptrs[run[n].Args[0].ID]
+		if q.object != first.object || q.reg != first.reg || q.imm != first.imm+int64(n)*size ||
+			int64(accessed(run[n]).Size()) != size {
+			break
+		}
+	}
+	return n
+}
+
+// firstOutside has a thread fault by the first of such neighbours that is outside of their object, if one is.
+func (p *memory) firstOutside(run []*kir.Instr) {
+	q, shift := p.ptrs[run[0].Args[0].ID], bits.TrailingZeros(uint(accessed(run[0]).Size()))
+	length, on, inside := p.objects[q.object].len, p.label(), p.new(pred)
+	at, end, room, which := p.new(b64), p.new(b64), p.new(b64), p.new(b32)
+	if q.reg == "" {
+		p.emit("mov.b64 %s, %s;", at, literal(uint64(q.imm)))
+	} else {
+		p.emit("add.u64 %s, %s, %s;", at, q.reg, literal(uint64(q.imm)))
+		p.emit("and.b64 %s, %s, %s;", at, at, literal(offsetMask))
+	}
+	p.emit("add.u64 %s, %s, %d;", end, at, len(run)<<shift)
+	p.emit("setp.ge.u64 %s, %s, %s;", inside, length, end)
+	p.emit("@%s bra %s;", inside, on)
+	p.emit("mov.b64 %s, %s;", room, length)
+	p.emit("sub.u64 %s, %s, %s;", room, room, at)
+	p.emit("max.s64 %s, %s, 0;", room, room)
+	p.emit("shr.u64 %s, %s, %d;", room, room, shift)
+	p.emit("cvt.u32.u64 %s, %s;", which, room)
+	p.emit("add.u32 %s, %s, %d;", faultSite, which, len(p.sites))
+	p.emit("shl.b64 %s, %s, %d;", room, room, shift)
+	p.emit("add.u64 %s, %s, %s;", faultPointer, p.full(q), room)
+	p.emit("bra FAULT;")
+	p.emit("%s:", on)
+	p.sites = append(p.sites, run...)
 }
 
 // place returns where a member of a cluster is.
@@ -304,14 +352,14 @@ func (p *memory) loadVector(a place, t kir.Type, to []string) {
 			continue
 		}
 		for i, d := range part { // zero-extended
-			switch bits := 8 * t.Size(); {
+			switch wide := 8 * t.Size(); {
 			case i == 0:
-				p.emit("and.b32 %s, %s, %s;", d, r, literal(1<<bits-1))
+				p.emit("and.b32 %s, %s, %s;", d, r, literal(1<<wide-1))
 			case i == each-1:
-				p.emit("shr.u32 %s, %s, %d;", d, r, i*bits)
+				p.emit("shr.u32 %s, %s, %d;", d, r, i*wide)
 			default:
-				p.emit("shr.u32 %s, %s, %d;", d, r, i*bits)
-				p.emit("and.b32 %s, %s, %s;", d, d, literal(1<<bits-1))
+				p.emit("shr.u32 %s, %s, %d;", d, r, i*wide)
+				p.emit("and.b32 %s, %s, %s;", d, d, literal(1<<wide-1))
 			}
 		}
 	}

@@ -97,10 +97,26 @@ func (p *values) ptrAdd(in *kir.Instr) {
 	if q.most += most; !ok || q.most-most < 0 || q.most >= 1<<47 {
 		q.most = -1
 	}
-	d := p.dest(in)
-	p.emit("add.u64 %s, %s, %s;", d, q.reg, p.arg(by))
-	q.reg = d
+	q.reg = p.sum(q.reg, by)
 	p.ptrs[in.ID] = q
+}
+
+// sum returns a register with the sum of two offsets: the one that a block around has it in already, so that pointers
+// that differ by constants are known to.
+func (p *values) sum(reg string, by *kir.Instr) string {
+	key := sumKey{reg, by.ID}
+	d, ok := p.sums[key]
+	if !ok {
+		d = p.new(b64)
+		p.emit("add.u64 %s, %s, %s;", d, reg, p.arg(by))
+		p.sums[key], p.summed = d, append(p.summed, key)
+	}
+	return d
+}
+
+type sumKey struct {
+	reg string
+	by  int // Instr.ID
 }
 
 func (p *values) ptrDiff(in *kir.Instr) {

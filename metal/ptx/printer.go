@@ -61,6 +61,8 @@ type values struct {
 	ptrs     []pointer // by ID
 	vars     []string  // by Var
 	builtins map[builtinKey]string
+	sums     map[sumKey]string // of this block and those around it
+	summed   []sumKey
 }
 
 // memory prints accesses, with their checks.
@@ -92,7 +94,7 @@ type builtinKey struct {
 
 func newPrinter(k *kir.Kernel, opt Options) *printer {
 	v := values{numbers: numbers{&emitter{k: k, opt: opt}}, flow: newFlow(k), vals: make([]string, k.NumInstrs),
-		ptrs: make([]pointer, k.NumInstrs), builtins: map[builtinKey]string{}}
+		ptrs: make([]pointer, k.NumInstrs), builtins: map[builtinKey]string{}, sums: map[sumKey]string{}}
 	p := &printer{memory: memory{values: v, entry: mangle(k.Name)}}
 	k.Body.Walk(func(in *kir.Instr) { p.masks = p.masks || needsMask(in.Op) })
 	p.lay()
@@ -221,6 +223,13 @@ func (p *printer) block(b *kir.Block) {
 	if b == nil {
 		return
 	}
+	before := len(p.summed)
+	defer func() {
+		for _, key := range p.summed[before:] {
+			delete(p.sums, key)
+		}
+		p.summed = p.summed[:before]
+	}()
 	for rest := b.Instrs; len(rest) > 0; {
 		in := rest[0]
 		p.pos = in.Pos

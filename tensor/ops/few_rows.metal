@@ -1,6 +1,7 @@
 // Products of a few rows with a matrix w: out = x w for a batch of (rows, depth) times (depth, cols), each with any
 // strides. T is the element type, ACC the type to add up in, ZERO its zero, FMA(a, b, c) a * b + c in it. ROWS is rows
 // rounded up to a power of two; what is past the last row or column is computed for the last one again and dropped.
+// WIDE says that lanes take pieces (see kit/pieces.metal).
 
 #pragma clang fp contract(off)
 
@@ -32,22 +33,25 @@ inline Work work_of(const device T* x, const device T* w, device T* out, constan
                     constant long* x_batch, constant long* w_batch, uint z) {
     uint row = (z % m.blocks) * ROWS;
     z = z / m.blocks;
-    long at_x = long(row) * m.x_row;
+    long at_x = long(row) * WHOLE(m.x_row);
     long at_w = 0;
     ulong at_out = ulong(z) * m.rows * m.cols + ulong(row) * ulong(m.out_row);
     for (int d = int(m.ndim) - 1; d >= 0; d--) {
         uint n = shape[d];
         long i = long(z % n);
         z = z / n;
-        at_x += i * x_batch[d];
-        at_w += i * w_batch[d];
+        at_x += i * WHOLE(x_batch[d]);
+        at_w += i * WHOLE(w_batch[d]);
     }
     return {x + at_x, w + at_w, out + at_out, min(m.rows - row, uint(ROWS))};
 }
 
 #if DOTS
-// Neighbours in w are neighbours along depth: lane l of a SIMD-group adds up the places l, l + 32, ... of COLS columns
-// in their order, then the lanes are added.
+// Neighbours in w are neighbours along depth: lane l of a SIMD-group adds up the places, or pieces, l, l + 32, ... of
+// COLS columns in their order, then the lanes are added.
+#if WIDE
+[[max_total_threads_per_threadgroup(256)]]
+#endif
 kernel void few_rows(const device T* x [[buffer(0)]],
                      const device T* w [[buffer(1)]],
                      device T* out [[buffer(2)]],
@@ -63,14 +67,17 @@ kernel void few_rows(const device T* x [[buffer(0)]],
     const device T* row[ROWS];
     ACC sum[ROWS][COLS];
     for (uint c = 0; c < COLS; c++) {
-        line[c] = at.w + long(min(col + c, m.cols - 1)) * m.w_step;
+        line[c] = at.w + long(min(col + c, m.cols - 1)) * WHOLE(m.w_step);
     }
     for (uint r = 0; r < ROWS; r++) {
-        row[r] = at.x + long(min(r, at.count - 1)) * m.x_row;
+        row[r] = at.x + long(min(r, at.count - 1)) * WHOLE(m.x_row);
         for (uint c = 0; c < COLS; c++) {
             sum[r][c] = ZERO;
         }
     }
+#if WIDE
+    add_dots(sum, row, line, m.depth, lane);
+#else
     uint whole = m.depth / 32 * 32;
     for (uint k = 0; k < whole; k += 32) {
         ACC v[COLS];
@@ -93,6 +100,7 @@ kernel void few_rows(const device T* x [[buffer(0)]],
             }
         }
     }
+#endif
     device T* to = at.out + ulong(col + lane) * ulong(m.out_col);
     bool mine = lane < uint(COLS) && col + lane < m.cols;
     for (uint r = 0; r < ROWS; r++) {

@@ -54,13 +54,17 @@ func runMatmul(r *tensor.Run, _ tensor.None) error {
 }
 
 // run multiplies by the device's library where that does it, else by kernels for the host's processors where kernels
-// run on these, elsewhere by the plain one: the kernels in one order, which the device has no part in.
+// run on these, and of few rows on GPUs too; elsewhere by the plain one: the kernels in one order, which the device has
+// no part in but for pieces.
 func (p *matrixProduct) run() error {
 	if done, err := p.called(); done || err != nil {
 		return err
 	}
-	if p.Info().Host {
+	switch {
+	case p.Info().Host:
 		return p.runOnHost()
+	case p.Info().GPU && p.Few() && p.Depth > shallow:
+		return p.fewRows()
 	}
 	return p.plain()
 }
@@ -182,11 +186,12 @@ func (p *matrixProduct) fold() {
 // fewRowsVariant chooses a kernel of products of few rows.
 type fewRowsVariant struct {
 	panels.Elements
+	kit.Pieces
 	rows, cols, split int
 	dots, unit        bool
 }
 
-var fewRowsKernels = kit.NewKernels[fewRowsVariant](panels.ArithmeticMSL, fewRowsText)
+var fewRowsKernels = kit.NewKernels[fewRowsVariant](panels.ArithmeticMSL, kit.PiecesMSL, fewRowsText)
 
 // fewRows multiplies the operand with few rows (or, if there are many, few columns) with the other one where that lies,
 // if its elements are neighbours along one of its dimensions; otherwise with a copy of it.
@@ -217,6 +222,12 @@ func (p *matrixProduct) fewRows() error {
 	step := w.Step[0]
 	if dots {
 		step = w.Step[1]
+	}
+	if order.Lanes && k.unit && w.Step[0] == 1 {
+		k.Pieces = kit.NewPieces(p.Run, p.DType, k.rows, p.Depth, []int{x.Step[0], step}, x.Strides, w.Strides)
+	}
+	if k.Wide() {
+		k.cols = 2
 	}
 	blocks := (rows + k.rows - 1) / k.rows
 	deep, err := p.Deep(p.Batch.Size(), blocks)

@@ -37,11 +37,12 @@ func init() {
 }
 
 type softmaxVariant struct {
+	kit.Kept
 	T, ACC tensor.DType
 	same   bool
 }
 
-var softmaxKernels = kit.NewKernels[softmaxVariant](softmaxText)
+var softmaxKernels = kit.NewKernels[softmaxVariant](kit.KeptMSL, softmaxText)
 
 func runSoftmax(r *tensor.Run, _ tensor.None) error {
 	out := r.Out[0]
@@ -54,8 +55,8 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 		return err
 	}
 	d, acc := out.DType, kit.Accumulator(out.DType)
-	return softmaxKernels.Launch(r, softmaxVariant{d, acc, d == acc}, "softmax_rows", kit.Rows(rows),
-		x.Arg(), out.Arg(), kit.Uint(n))
+	v := softmaxVariant{kit.KeepRows(r, n, acc), d, acc, d == acc}
+	return softmaxKernels.Launch(r, v, "softmax_rows", v.Over(rows), x.Arg(), out.Arg(), kit.Uint(n))
 }
 
 // softmaxTangent is the derivative of rows y = softmax(x) along t, which is also its own transpose.

@@ -3,6 +3,7 @@ package optest
 import (
 	"bytes"
 	"flag"
+	"math"
 	"os"
 	"sync"
 	"testing"
@@ -44,6 +45,55 @@ var twins = sync.OnceValues(func() (streams [2]*tensor.Stream, err error) {
 	}
 	return streams, nil
 })
+
+// gpu is the default stream of a device that says it is a GPU.
+var gpu = sync.OnceValues(func() (*tensor.Stream, error) {
+	dev, err := metal.NewDevice(testdevice.NewAs(func(i *metal.Info) {
+		i.Host, i.GPU, i.Index, i.ID = false, true, 98, "other:gpu"
+	}), metal.DeviceOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return tensor.DefaultStream(tensor.SetDevice(dev))
+})
+
+// GPU is a context of the CPU that says it is a GPU.
+func GPU(t *testing.T) *tensor.Ctx {
+	t.Helper()
+	Open(t)
+	s, err := gpu()
+	require.NoError(t, err)
+	return &tensor.Ctx{Stream: s}
+}
+
+// AsGPU calls f with a context of the CPU and one of a device that differs in saying that it is a GPU: there ops choose
+// kernels that may add up in other orders. Results of one name must be near: by so many units in the last place of
+// their dtype's largest element.
+func AsGPU(t *testing.T, units float64, f func(c *tensor.Ctx) map[string]*tensor.Array) {
+	t.Helper()
+	Open(t)
+	streams, err := twins()
+	require.NoError(t, err)
+	other := GPU(t).Stream
+	want := f(&tensor.Ctx{Stream: streams[0]})
+	for name, y := range f(&tensor.Ctx{Stream: other}) {
+		require.NoError(t, y.Err(), name)
+		require.Same(t, other, y.Value().Node.Stream(), name)
+		require.Equal(t, want[name].Shape(), y.Shape(), name)
+		a, b := decode(y.DType(), Bytes(t, want[name])), decode(y.DType(), Bytes(t, y))
+		most := 0.0
+		for _, v := range a {
+			most = max(most, math.Abs(real(v)))
+		}
+		step := map[tensor.DType]float64{tensor.BFloat16: 1. / 256, tensor.Float16: 1. / 2048}[y.DType()]
+		if step == 0 {
+			step = 1. / (1 << 24)
+		}
+		for i := range a {
+			require.InDelta(t, real(a[i]), real(b[i]), units*step*most, "%s, element %d", name, i)
+		}
+	}
+}
 
 var allPlain = flag.Bool("plain.all", false, "compare kernels with plain ones in all cases, not in a part of them")
 

@@ -2,8 +2,9 @@ package opt
 
 import "github.com/mlxlua/mlxlua/metal/kir"
 
-// mostGathered is how many loads, or stores, are brought together: each holds a register until it is used.
-const mostGathered = 32
+// mostGathered is how many bytes the loads, or stores, have that are brought together: they hold registers until they
+// are used.
+const mostGathered = 192
 
 // Gather changes a kernel that Run returned: loads that nothing keeps apart stand together, behind all that their
 // addresses are made of, and so do stores. Whoever prints them can check the ranges of all of them at once, has several
@@ -119,9 +120,9 @@ func (g *gatherer) variable(i int, in *kir.Instr) {
 
 // group appends the access at a place and those of its kind behind it that need not wait for another one.
 func (g *gatherer) group(first int) {
-	op, members := g.segment[first].Op, []int{first}
+	op, members, bytes := g.segment[first].Op, []int{first}, held(g.segment[first])
 	g.needs(first)
-	for i := first + 1; i < len(g.segment) && len(members) < mostGathered; i++ {
+	for i := first + 1; i < len(g.segment) && bytes < mostGathered; i++ {
 		in := g.segment[i]
 		if !touches(in) || g.done[i] {
 			continue
@@ -130,11 +131,19 @@ func (g *gatherer) group(first int) {
 			break
 		}
 		g.needs(i)
-		members = append(members, i)
+		members, bytes = append(members, i), bytes+held(in)
 	}
 	for _, i := range members {
 		g.done[i], g.out = true, append(g.out, g.segment[i])
 	}
+}
+
+// held is how many bytes of registers an access holds, at least.
+func held(in *kir.Instr) int {
+	if in.Op == kir.Store {
+		return max(2, in.Args[1].Type.Size())
+	}
+	return max(2, in.Type.Size())
 }
 
 // waits reports whether the operands of what stands at a place are made of a load that is not done yet.

@@ -21,10 +21,13 @@ type plainAttention struct {
 
 var plainAttentionKernels = kit.NewKernels[plainAttention](attentionPlainText)
 
-// attend computes an attention by kernels for the host's processors where kernels run on these, elsewhere by the plain
-// one. Whether queries are many decides on the order of sums.
+// attend computes an attention by kernels for the host's processors where kernels run on these, for few queries on GPUs
+// by those for them, elsewhere by the plain one. Whether queries are many decides on the order of sums.
 func attend(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	many := !kit.Few(r, o.q.Shape[2]) && o.q.Shape[3] > 0
+	if v, ok := o.splits(r, a); ok && !many {
+		return attendInParts(r, a, o, v)
+	}
 	switch {
 	case !r.Info().Host:
 		return attendPlainly(r, a, o, many)

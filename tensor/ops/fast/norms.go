@@ -23,7 +23,7 @@ var (
 	layerNorm = tensor.Declare[normAttrs]("layer_norm")
 	//go:embed norms.metal
 	normText    string
-	normKernels = kit.NewKernels[normVariant](normText)
+	normKernels = kit.NewKernels[normVariant](kit.KeptMSL, normText)
 )
 
 func init() {
@@ -70,6 +70,7 @@ func (a normAttrs) parameters() []string {
 
 // normVariant chooses a kernel. Each is how many elements of a row a lane has, 0 if rows do not stay in registers.
 type normVariant struct {
+	kit.Kept
 	T, ACC            tensor.DType
 	rms, weight, bias bool
 	each              int
@@ -90,8 +91,11 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	for _, x := range in[1:] {
 		args = append(args, x.Arg())
 	}
-	v := normVariant{out.DType, acc, rms, a.Weight, a.Bias, kit.EachLane(n)}
-	return normKernels.Launch(r, v, "norm_rows", kit.Rows(rows), args...)
+	v := normVariant{T: out.DType, ACC: acc, rms: rms, weight: a.Weight, bias: a.Bias, each: kit.EachLane(n)}
+	if v.each == 0 {
+		v.Kept = kit.KeepRows(r, n, acc)
+	}
+	return normKernels.Launch(r, v, "norm_rows", v.Over(rows), args...)
 }
 
 // normalised is x without its parameters' effect, in dtype acc, and what it was multiplied by.

@@ -1,5 +1,6 @@
 // Normalisation of rows of n elements, one SIMD-group each, whose lanes touch neighbouring elements. T is the element
-// type, ACC the type to compute in. RMS divides by the root of the mean square, otherwise the mean is subtracted first
+// type, ACC the type to compute in. Rows may be kept, by several SIMD-groups, of which one adds up: see kit/kept.metal.
+// RMS divides by the root of the mean square, otherwise the mean is subtracted first
 // and the divisor is the standard deviation. WEIGHT and BIAS say whether there are such. EACH is n / 32 where a row
 // stays in registers, otherwise 0; the sums are the same.
 
@@ -8,6 +9,12 @@
 // The chain that element e of a lane's is added to.
 #define FOUR(e) ((e) < EACH / 4 * 4 ? (e) % 4 : 0)
 
+#if KEPT
+#define ELEMENT(i) kept[i]
+[[max_total_threads_per_threadgroup(32 * SIMDS)]]
+#else
+#define ELEMENT(i) ACC(from[i])
+#endif
 kernel void norm_rows(const device T* x [[buffer(0)]],
                       device T* out [[buffer(1)]],
                       constant uint& n [[buffer(2)]],
@@ -18,10 +25,22 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
 #if BIAS
                       const device T* bias [[buffer(4 + WEIGHT)]],
 #endif
+#if KEPT
+                      uint2 group [[threadgroup_position_in_grid]],
+                      uint simd [[simdgroup_index_in_threadgroup]],
+#endif
                       uint2 p [[thread_position_in_grid]]) {
     uint lane = p.x;
-    const device T* from = x + ulong(p.y) * n;
-    device T* to = out + ulong(p.y) * n;
+#if KEPT
+    threadgroup ACC kept[KEPT];
+    threadgroup ACC shared[2];
+    const uint row = group.y;
+    const uint place = 32 * simd + lane;
+#else
+    const uint row = p.y;
+#endif
+    const device T* from = x + ulong(row) * n;
+    device T* to = out + ulong(row) * n;
 #if EACH
     // Rows of 32 * EACH elements stay in registers: each element is loaded once.
     ACC v[EACH];
@@ -55,6 +74,11 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
         to[i] = T(y);
     }
 #else
+#if KEPT
+    keep_row(kept, from, n, place);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simd == 0) {
+#endif
     uint whole = n - n % 128;
 #if RMS
     ACC mean = 0;
@@ -64,13 +88,13 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     ACC m2 = 0;
     ACC m3 = 0;
     for (uint i = lane; i < whole; i += 128) {
-        m0 += ACC(from[i]);
-        m1 += ACC(from[i + 32]);
-        m2 += ACC(from[i + 64]);
-        m3 += ACC(from[i + 96]);
+        m0 += ELEMENT(i);
+        m1 += ELEMENT(i + 32);
+        m2 += ELEMENT(i + 64);
+        m3 += ELEMENT(i + 96);
     }
     for (uint i = whole + lane; i < n; i += 32) {
-        m0 += ACC(from[i]);
+        m0 += ELEMENT(i);
     }
     ACC mean = simd_sum((m0 + m1) + (m2 + m3)) / ACC(n);
 #endif
@@ -79,22 +103,32 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     ACC s2 = 0;
     ACC s3 = 0;
     for (uint i = lane; i < whole; i += 128) {
-        ACC v0 = ACC(from[i]) - mean;
-        ACC v1 = ACC(from[i + 32]) - mean;
-        ACC v2 = ACC(from[i + 64]) - mean;
-        ACC v3 = ACC(from[i + 96]) - mean;
+        ACC v0 = ELEMENT(i) - mean;
+        ACC v1 = ELEMENT(i + 32) - mean;
+        ACC v2 = ELEMENT(i + 64) - mean;
+        ACC v3 = ELEMENT(i + 96) - mean;
         s0 = metal::fma(v0, v0, s0);
         s1 = metal::fma(v1, v1, s1);
         s2 = metal::fma(v2, v2, s2);
         s3 = metal::fma(v3, v3, s3);
     }
     for (uint i = whole + lane; i < n; i += 32) {
-        ACC v = ACC(from[i]) - mean;
+        ACC v = ELEMENT(i) - mean;
         s0 = metal::fma(v, v, s0);
     }
     ACC scale = 1 / metal::sqrt(simd_sum((s0 + s1) + (s2 + s3)) / ACC(n) + eps);
+#if KEPT
+        shared[0] = mean;
+        shared[1] = scale;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const ACC mean = shared[0];
+    const ACC scale = shared[1];
+    for (uint i = place; i < n; i += 32 * SIMDS) {
+#else
     for (uint i = lane; i < n; i += 32) {
-        ACC v = (ACC(from[i]) - mean) * scale;
+#endif
+        ACC v = (ELEMENT(i) - mean) * scale;
 #if WEIGHT
         v = v * ACC(weight[i]);
 #endif

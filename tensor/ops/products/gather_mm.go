@@ -21,7 +21,7 @@ var (
 	plainText string
 	//go:embed segments.metal
 	segmentsText  string
-	gatherKernels = kit.NewKernels[gatherVariant](kit.IndicesMSL, segmentsText, gatherText)
+	gatherKernels = kit.NewKernels[gatherVariant](kit.IndicesMSL, kit.PiecesMSL, segmentsText, gatherText)
 	plainKernels  = kit.NewKernels[plainVariant](panels.ArithmeticMSL, panels.DotMSL, kit.IndicesMSL, kit.StridesMSL,
 		segmentsText, plainText)
 )
@@ -35,6 +35,7 @@ type plainVariant struct {
 
 // gatherVariant chooses a kernel.
 type gatherVariant struct {
+	kit.Pieces
 	T, ACC, LHS, RHS tensor.DType
 	rows, cols       int
 	dots, unit       bool
@@ -172,7 +173,7 @@ func runGatherMM(r *tensor.Run, _ tensor.None) error {
 func runGathered(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.Notes) error {
 	many := !p.Few() && min(p.Depth, a.of, b.of, batch.Size()) > 0
 	switch {
-	case !p.Info().Host:
+	case !p.Info().Host && (many || !p.Info().GPU || min(p.Depth, a.of, b.of, batch.Size()) == 0):
 		return gatherPlain(p, batch, a, b, notes)
 	case many:
 		return gatherPanels(p, a, b, notes)
@@ -198,6 +199,12 @@ func gatherPlain(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit
 func gatherRows(p *panels.Product, batch tensor.Shape, a, b gathered, notes kit.Notes) error {
 	v, blocks, each := chooseRows(b.Operand, p.DType, p.Rows)
 	v.LHS, v.RHS = a.index.DType, b.index.DType
+	if v.dots && a.step[1] == 1 && b.step[0] == 1 {
+		v.Pieces = kit.NewPieces(p.Run, p.DType, v.rows, p.Depth, []int{a.step[0], a.stride, b.step[1], b.stride})
+	}
+	if v.Wide() {
+		v.cols, each = 2, 2
+	}
 	deep, err := p.Deep(batch.Size(), blocks)
 	if err != nil {
 		return err

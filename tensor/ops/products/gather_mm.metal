@@ -1,7 +1,7 @@
 // Batches of products: gather_mm of matrices of a and b that indices pick, segmented_mm of columns of a with rows of b
 // from a start to an end. T is the element type, ACC the type to add up in. A SIMD-group makes ROWS rows of some
 // columns: with DOTS of COLS columns, where lane l adds up the places l, l + 32, ... along depth in their order and
-// then the lanes are added; else of 32 * COLS columns, in the order of depth.
+// then the lanes are added (or the pieces of kit/pieces.metal); else of 32 * COLS columns, in the order of depth.
 
 #pragma clang fp contract(off)
 
@@ -52,7 +52,7 @@ void multiply_rows(const device T* a, const device T* b, device T* out, constant
     ACC sum[ROWS][COLS];
     device T* to = out + ulong(row) * m.cols;
     for (uint r = 0; r < ROWS; r++) {
-        line[r] = a + long(min(row + r, m.rows - 1)) * m.a_row;
+        line[r] = a + long(min(row + r, m.rows - 1)) * WHOLE(m.a_row);
         for (uint c = 0; c < COLS; c++) {
             sum[r][c] = ACC(0);
         }
@@ -61,8 +61,11 @@ void multiply_rows(const device T* a, const device T* b, device T* out, constant
     uint col = part * COLS;
     const device T* from[COLS];
     for (uint c = 0; c < COLS; c++) {
-        from[c] = b + long(min(col + c, m.cols - 1)) * m.b_col;
+        from[c] = b + long(min(col + c, m.cols - 1)) * WHOLE(m.b_col);
     }
+#if WIDE
+    add_dots(sum, line, from, depth, lane);
+#else
     for (uint k = lane; k < depth; k += 32) {
         ACC v[COLS];
         for (uint c = 0; c < COLS; c++) {
@@ -75,6 +78,7 @@ void multiply_rows(const device T* a, const device T* b, device T* out, constant
             }
         }
     }
+#endif
     for (uint r = 0; r < ROWS; r++) {
         ACC all = ACC(0);
         for (uint c = 0; c < COLS; c++) {
@@ -103,6 +107,9 @@ void multiply_rows(const device T* a, const device T* b, device T* out, constant
 #endif
 }
 
+#if WIDE
+[[max_total_threads_per_threadgroup(256)]]
+#endif
 kernel void gather_mm(const device T* a [[buffer(0)]],
                       const device T* b [[buffer(1)]],
                       device T* out [[buffer(2)]],
@@ -127,8 +134,8 @@ kernel void gather_mm(const device T* a [[buffer(0)]],
         left += i * lhs_strides[d];
         right += i * rhs_strides[d];
     }
-    const device T* x = a + checked_index(lhs[left], m.of_a, bad) * m.a_matrix;
-    const device T* w = b + checked_index(rhs[right], m.of_b, bad + 1) * m.b_matrix;
+    const device T* x = a + checked_index(lhs[left], m.of_a, bad) * WHOLE(m.a_matrix);
+    const device T* w = b + checked_index(rhs[right], m.of_b, bad + 1) * WHOLE(m.b_matrix);
     multiply_rows(x, w, out + ulong(place) * m.rows * m.cols, m, m.depth, row, p.y, lane);
 }
 

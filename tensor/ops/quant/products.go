@@ -25,6 +25,8 @@ var (
 	quantizedMatmul = tensor.Declare[productAttrs]("quantized_matmul")
 	// gatherQMM takes x, packed matrices, scales, biases, and the indices of packed matrices and of those of x.
 	gatherQMM = tensor.Declare[productAttrs]("gather_qmm")
+	//go:embed pieces.metal
+	piecesText string
 	//go:embed products.metal
 	productText string
 )
@@ -149,10 +151,26 @@ type productVariant struct {
 	T, ACC         tensor.DType
 	rows, cols     int
 	gathered, dots bool
+	wide, exact    bool
+	split          int
 	LHS, RHS       tensor.DType
 }
 
-var productKernels = kit.NewKernels[productVariant](packingText, blocksText, kit.IndicesMSL, productText)
+// widen has GPUs multiply in pieces of 16 bytes, if matrices are packed so: the SIMD-groups of a threadgroup share
+// depth, as many as have something to do.
+func (v *productVariant) widen(r *tensor.Run, depth int) {
+	const pieceBits = 128
+	if v.split = 1; !r.Info().GPU || !v.dots || v.Mode != affine || v.blocks() != nil || v.Bits != 4 && v.Bits != 8 ||
+		v.ACC != tensor.Float32 {
+		return
+	}
+	v.wide, v.exact, v.cols = true, v.T == tensor.Float32, 4
+	for v.split < 4 && depth*v.Bits/pieceBits >= 2*32*v.split {
+		v.split *= 2
+	}
+}
+
+var productKernels = kit.NewKernels[productVariant](packingText, blocksText, kit.IndicesMSL, piecesText, productText)
 
 // runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
 func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {
@@ -177,6 +195,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if v.dots {
 		v.cols = a.dotCols()
 	}
+	v.widen(r, depth)
 	if at != nil {
 		v.gathered, v.RHS, v.LHS = true, r.In[4].DType, r.In[5].DType
 	}
@@ -188,7 +207,10 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 		args = append(args, at.args[:at.n]...)
 	}
 	over := kit.Tiles(cols, (rows+v.rows-1)/v.rows, batch)
-	if v.dots {
+	switch {
+	case v.wide:
+		over = kit.Simds((cols+v.cols-1)/v.cols*v.split, rows*batch, v.split)
+	case v.dots:
 		over = kit.Simds((cols+v.cols-1)/v.cols, rows*batch, 8)
 	}
 	return productKernels.Launch(r, v, "product", over, args...)
@@ -220,7 +242,7 @@ func gathered(r *tensor.Run, a productAttrs, batch tensor.Shape, of [2]int, note
 	x := r.In[0].Shape[len(r.In[0].Shape)-2:]
 	some := min(r.Out[0].Shape.Size(), x[1], of[0], of[1]) > 0
 	switch {
-	case some && !r.Info().Host, some && !kit.Few(r, x[0]):
+	case some && !r.Info().Host && !onGPU(r, a, x[0]), some && !kit.Few(r, x[0]):
 		picks, err := newPicks(r, a, batch, of, notes)
 		if err != nil {
 			return err

@@ -2,8 +2,10 @@
 // (TRANSPOSE), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
 // l takes the units l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
 // column of a tile of ROWS (1 or 4) rows: it unpacks each element of W once, as scale * q + bias, and adds up in the
-// order of depth. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types
-// LHS and RHS, in arrays that the batch steps through with strides. IN_ORDER: the place in x's batch is the index.
+// order of depth. With WIDE (see pieces.metal) a threadgroup makes COLS columns: lane l of SIMD-group s of SPLIT takes
+// the pieces 32 * s + l, 32 * (SPLIT + s) + l, ..., then lanes and SIMD-groups are added. With GATHERED, place z of the
+// batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays that the batch steps
+// through with strides. IN_ORDER: the place in x's batch is the index.
 
 #pragma clang fp contract(off)
 
@@ -31,7 +33,7 @@ struct Places {
 #define ADD(v) s0 = metal::fma(ACC(x0[k]), v, s0);
 #endif
 
-#if DOTS && !BLOCKS
+#if DOTS && !BLOCKS && !WIDE
 // The elements of unit i of each column, times those of x: what a column's scale and bias are multiplied by is added up
 // for the unit first. A unit is as many words as begin and end with an element.
 #if 32 % BITS == 0
@@ -90,6 +92,9 @@ inline uint unit_bits(thread const uint* q, uint bit) {
     }
 #endif
 
+#if WIDE
+[[max_total_threads_per_threadgroup(32 * SPLIT)]]
+#endif
 kernel void product(const device T* x [[buffer(0)]],
                     const device PACKED_T* packed [[buffer(1)]],
                     const device SCALE_T* scales [[buffer(2)]],
@@ -135,11 +140,54 @@ kernel void product(const device T* x [[buffer(0)]],
     left = checked_index(lhs[left], places.matrices_of_x, bad);
 #endif
     ulong g = ulong(checked_index(rhs[right], places.matrices, bad + 1)) * m.matrix;
+#if WIDE
+    const device T* x_matrix = x + ulong(left) * (places.matrix_of_x / PER * PER);
+#else
     const device T* x_matrix = x + ulong(left) * places.matrix_of_x;
+#endif
 #else
     ulong g = 0;
     const device T* x_matrix = x;
 #endif
+#if WIDE
+    const device T* x0 = x_matrix + ulong(row) * (m.depth / PER * PER);
+    uint col = p.y / SPLIT * uint(COLS);
+    const device uint* line[COLS];
+    const device T* scale[COLS];
+    const device T* bias[COLS];
+    ACC sum[COLS];
+    for (uint c = 0; c < uint(COLS); c++) {
+        ulong first = g + ulong(min(col + c, m.cols - 1)) * m.groups;
+        line[c] = packed + first * WORDS;
+        scale[c] = scales + first;
+        bias[c] = biases + first;
+        sum[c] = ACC(0);
+    }
+    for (uint i = 32 * simd + lane; i < m.depth / PER; i += 32 * SPLIT) {
+        add_piece(sum, x0, line, scale, bias, i);
+    }
+    ACC all = ACC(0);
+    for (uint c = 0; c < uint(COLS); c++) {
+        ACC total = simd_sum(sum[c]);
+        all = lane == c ? total : all;
+    }
+#if SPLIT > 1
+    threadgroup ACC parts[SPLIT * COLS];
+    if (lane < uint(COLS)) {
+        parts[simd * uint(COLS) + lane] = all;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simd > 0) {
+        return;
+    }
+    for (uint s = 1; s < SPLIT; s++) {
+        all += lane < uint(COLS) ? parts[s * uint(COLS) + lane] : ACC(0);
+    }
+#endif
+    if (lane < uint(COLS) && col + lane < m.cols) {
+        out[(ulong(place) * m.rows + row) * m.cols + col + lane] = T(all);
+    }
+#else
     const device T* x0 = x_matrix + ulong(row) * m.depth;
 #if DOTS
     const device PACKED_T* line[COLS];
@@ -313,6 +361,7 @@ kernel void product(const device T* x [[buffer(0)]],
     if (row + 3 < m.rows) {
         to[3 * ulong(m.cols)] = T(s3);
     }
+#endif
 #endif
 #endif
 }

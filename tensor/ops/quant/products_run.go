@@ -35,12 +35,17 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	last := len(out.Shape) - 1
 	rows, cols, depth := out.Shape[:last].Size(), out.Shape[last], r.In[0].Shape[last]
 	switch {
-	case !r.Info().Host:
+	case !r.Info().Host && !onGPU(r, a, rows):
 		return plainProduct(r, a, rows, 1, nil)
 	case kit.Few(r, rows), cols == 0, depth == 0:
 		return runProduct(r, a, rows, 1, nil)
 	}
 	return multiplyPanels(r, a, rows)
+}
+
+// onGPU reports whether a GPU multiplies so many rows by a kernel of its own.
+func onGPU(r *tensor.Run, a productAttrs, rows int) bool {
+	return r.Info().GPU && a.Transpose && kit.Few(r, rows) && min(r.Out[0].Shape.Size(), r.In[0].Shape.Size()) > 0
 }
 
 // plainProduct multiplies a batch of matrices of that many rows, those of picks if there are such, by the kernel that
