@@ -124,6 +124,16 @@ type MatMul struct {
 	Element        Element
 	M, N, K, Batch int
 	A, B           Matrix
+	// Single says that out is of Float32, whatever Element is: its sums are not rounded.
+	Single bool
+}
+
+// Out is what out's numbers are.
+func (m MatMul) Out() Element {
+	if m.Single {
+		return Float32
+	}
+	return m.Element
 }
 
 // Routine is "matmul".

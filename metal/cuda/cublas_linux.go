@@ -169,7 +169,8 @@ func (x *multiplication) choose(c *cublas, k key, workBytes int64) error {
 	const transposeLeft, transposeRight, turned = 3, 4, 1
 	const maxWork, reductionMask, alignLeft = 1, 3, 5
 	m := k.MatMul
-	typ := []uintptr{0, 2, 14}[m.Element]
+	types := []uintptr{0, 2, 14}
+	typ := types[m.Element]
 	if err := lt(ltDescCreate, uintptr(unsafe.Pointer(&x.desc)), compute32, float32Type); err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (x *multiplication) choose(c *cublas, k key, workBytes int64) error {
 			all[1], err = ltLayout(typ, m.K, rows, m.A, batch)
 		}
 		if err == nil {
-			all[2], err = ltLayout(typ, m.N, rows, metal.Matrix{Lead: m.N, Step: rows * m.N}, batch)
+			all[2], err = ltLayout(types[m.Out()], m.N, rows, metal.Matrix{Lead: m.N, Step: rows * m.N}, batch)
 		}
 		return all, err
 	}

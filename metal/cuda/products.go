@@ -63,6 +63,9 @@ func (q *queue) calls(j *job, k int, c *metal.Command) error {
 		if err := inside(ranges[i]); err != nil {
 			return err
 		}
+		if i == 2 {
+			size = int64(m.Out().Size())
+		}
 		if has := ranges[i].Bytes; has < need*size {
 			return fmt.Errorf("[matmul] range %d has %d bytes, the product needs %d", i, has, need*size)
 		}

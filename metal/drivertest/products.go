@@ -56,6 +56,9 @@ func (Products) Call(r metal.Routine, reads, writes [][]byte) error {
 	}
 	size := m.Element.Size()
 	for i, want := range []int{reaches(m.A, m.M, m.K, m.Batch), reaches(m.B, m.K, m.N, m.Batch), m.Batch * m.M * m.N} {
+		if i == 2 {
+			size = m.Out().Size()
+		}
 		if got := len([][]byte{reads[0], reads[1], writes[0]}[i]); got < want*size {
 			return fmt.Errorf("[matmul] range %d has %d bytes, the product needs %d", i, got, want*size)
 		}
@@ -70,7 +73,7 @@ func (Products) Call(r metal.Routine, reads, writes [][]byte) error {
 					b := element(m.Element, reads[1], batch*m.B.Step+index(m.B, k, j))
 					sum = addProduct(m.Element, a, b, sum)
 				}
-				store(m.Element, writes[0], at, sum)
+				store(m.Out(), writes[0], at, sum)
 				at++
 			}
 		}

@@ -89,6 +89,12 @@ type other struct {
 	info metal.Info
 }
 
+// Offers reports whether the CPU's driver has a library that computes a routine.
+func (o other) Offers(r metal.Routine) bool {
+	c, ok := o.Driver.(metal.Caller)
+	return ok && c.Offers(r)
+}
+
 // Info is what it says.
 func (o other) Info() metal.Info { return o.info }
 
@@ -103,9 +109,18 @@ func NewOther(host bool) metal.Driver {
 	})
 }
 
+// NewGPU is a driver for the CPU beside the tests' own that says it is a GPU, with a library of products.
+func NewGPU() metal.Driver {
+	return newAs(soft.Options{Library: drivertest.Products{}}, func(info *metal.Info) {
+		info.Host, info.GPU, info.Index, info.ID = false, true, otherIndex-1, "other:gpu"
+	})
+}
+
 // NewAs is a driver for the CPU that says something else of itself.
-func NewAs(change func(info *metal.Info)) metal.Driver {
-	o := other{Driver: soft.New(soft.Options{})}
+func NewAs(change func(info *metal.Info)) metal.Driver { return newAs(soft.Options{}, change) }
+
+func newAs(options soft.Options, change func(info *metal.Info)) metal.Driver {
+	o := other{Driver: soft.New(options)}
 	o.info = o.Driver.Info()
 	change(&o.info)
 	return o

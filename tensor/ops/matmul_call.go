@@ -10,7 +10,7 @@ import (
 // called has the device's library multiply, if it has one that does. It is asked for many rows and columns: the order
 // of sums of few is that of the kernels.
 func (p *matrixProduct) called() (done bool, err error) {
-	element, known := elements[p.DType]
+	element, known := RoutineElement(p.DType)
 	shape, steps := kit.Merge(p.Batch, p.a.Strides, p.b.Strides)
 	if p.Few() || !known || len(shape) > 1 {
 		return false, nil
@@ -28,7 +28,12 @@ func (p *matrixProduct) called() (done bool, err error) {
 	return p.Call(m, []tensor.Operand{allOf(p.a, p.Rows, p.Depth), allOf(p.b, p.Depth, p.Cols)}, p.Out[:1])
 }
 
-// elements are those of routines by dtype.
+// RoutineElement is what routines call numbers of a dtype, if they know it.
+func RoutineElement(d tensor.DType) (e metal.Element, ok bool) {
+	e, ok = elements[d]
+	return e, ok
+}
+
 var elements = map[tensor.DType]metal.Element{
 	tensor.Float32: metal.Float32, tensor.Float16: metal.Float16, tensor.BFloat16: metal.BFloat16,
 	tensor.Float64: metal.Float64, tensor.Complex64: metal.Complex64,

@@ -48,9 +48,7 @@ var twins = sync.OnceValues(func() (streams [2]*tensor.Stream, err error) {
 
 // gpu is the default stream of a device that says it is a GPU.
 var gpu = sync.OnceValues(func() (*tensor.Stream, error) {
-	dev, err := metal.NewDevice(testdevice.NewAs(func(i *metal.Info) {
-		i.Host, i.GPU, i.Index, i.ID = false, true, 98, "other:gpu"
-	}), metal.DeviceOptions{})
+	dev, err := metal.NewDevice(testdevice.NewGPU(), metal.DeviceOptions{})
 	if err != nil {
 		return nil, err
 	}

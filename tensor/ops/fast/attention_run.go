@@ -28,6 +28,11 @@ func attend(r *tensor.Run, a attentionAttrs, o attentionOperands) error {
 	if v, ok := o.splits(r, a); ok && !many {
 		return attendInParts(r, a, o, v)
 	}
+	if many {
+		if done, err := o.byProducts(r, a); done || err != nil {
+			return err
+		}
+	}
 	switch {
 	case !r.Info().Host:
 		return attendPlainly(r, a, o, many)

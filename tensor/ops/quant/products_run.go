@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"math"
 
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
+	"github.com/mlxlua/mlxlua/tensor/ops"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit"
 	"github.com/mlxlua/mlxlua/tensor/ops/kit/panels"
 )
@@ -34,6 +36,11 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	out := r.Out[0]
 	last := len(out.Shape) - 1
 	rows, cols, depth := out.Shape[:last].Size(), out.Shape[last], r.In[0].Shape[last]
+	if r.Info().GPU && !kit.Few(r, rows) {
+		if done, err := unpackedProduct(r, a, rows); done || err != nil {
+			return err
+		}
+	}
 	switch {
 	case !r.Info().Host && !onGPU(r, a, rows):
 		return plainProduct(r, a, rows, 1, nil)
@@ -41,6 +48,42 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 		return runProduct(r, a, rows, 1, nil)
 	}
 	return multiplyPanels(r, a, rows)
+}
+
+// unpackedProduct has a device's library multiply many rows with the unpacked matrix, in the result's dtype. It reports
+// false, and has encoded nothing, where there is none that does.
+func unpackedProduct(r *tensor.Run, a productAttrs, rows int) (done bool, err error) {
+	out := r.Out[0]
+	cols, depth := out.Shape[len(out.Shape)-1], r.In[0].Shape[len(r.In[0].Shape)-1]
+	element, known := ops.RoutineElement(out.DType)
+	m := metal.MatMul{Element: element, M: rows, N: cols, K: depth, Batch: 1, A: metal.Matrix{Lead: depth},
+		B: metal.Matrix{Lead: cols}}
+	if a.Transpose {
+		m.B = metal.Matrix{Turned: true, Lead: depth}
+	}
+	if !known || a.blocks() != nil || min(rows, cols, depth) == 0 || !r.Device().Offers(m) {
+		return false, nil
+	}
+	in, err := a.contiguous(r, 4, 1)
+	if err != nil {
+		return true, err
+	}
+	w, err := r.Temp(tensor.Spec{Shape: tensor.Shape{cols, depth}, DType: out.DType})
+	if err != nil {
+		return true, err
+	}
+	d, args := in[2].DType, []tensor.Arg{in[1].Arg(), in[2].Arg(), w.Arg()}
+	if a.Mode == affine {
+		args = append(args, in[3].Arg())
+	} else {
+		d = out.DType
+	}
+	over := kit.Plane(a.Group, cols*depth/a.Group)
+	if err := groupKernels.Launch(r, a.variant(d, out.DType, false), "dequantize", over, args...); err != nil {
+		return true, err
+	}
+	x := in[0]
+	return r.Call(m, []tensor.Operand{x, w}, []tensor.Operand{out})
 }
 
 // onGPU reports whether a GPU multiplies so many rows by a kernel of its own.
