@@ -102,7 +102,26 @@ kernel void softmax_rows(const device T* x [[buffer(0)]],
         ACC s1 = 0;
         ACC s2 = 0;
         ACC s3 = 0;
-        for (uint k = block; k > 0; --k) {
+        uint k = block;
+#if KEPT
+        if (block == 8) { // at once, in the same order
+            ACC e[32];
+            #pragma unroll
+            for (uint j = 0; j < 32; j++) {
+                e[j] = (kept + ulong(at))[32 * j];
+            }
+            #pragma unroll
+            for (uint j = 0; j < 32; j += 4) {
+                s0 += e[j];
+                s1 += e[j + 1];
+                s2 += e[j + 2];
+                s3 += e[j + 3];
+            }
+            at += 1024;
+            k = 0;
+        }
+#endif
+        for (; k > 0; --k) {
             const ACC e0 = EXP(at);
             const ACC e1 = EXP(at + 32);
             const ACC e2 = EXP(at + 64);

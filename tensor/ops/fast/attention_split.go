@@ -22,7 +22,7 @@ type splitAttention struct {
 var splitKernels = kit.NewKernels[splitAttention](attentionSplitText)
 
 // partKeys is how many keys a part has.
-const partKeys = 256
+const partKeys = 128
 
 // splits chooses the kernels for few queries on GPUs, if rows of keys and values are pieces of as many lanes as
 // divide a SIMD-group, and lie so.

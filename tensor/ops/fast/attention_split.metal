@@ -6,7 +6,7 @@
 
 #pragma clang fp contract(off)
 
-#define SIMDS 8
+#define SIMDS 4
 #define PART (32 * SIMDS)
 #define COLUMNS (WIDTH * EACH)
 #define PIECE(stride) ((stride) & ~long(EACH - 1))

@@ -87,7 +87,24 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     ACC m1 = 0;
     ACC m2 = 0;
     ACC m3 = 0;
-    for (uint i = lane; i < whole; i += 128) {
+    uint at = lane;
+#if KEPT
+    for (; at + 384 < whole; at += 512) {
+        ACC v[16];
+        #pragma unroll
+        for (uint k = 0; k < 16; k++) {
+            v[k] = (kept + ulong(at))[32 * k];
+        }
+        #pragma unroll
+        for (uint k = 0; k < 16; k += 4) {
+            m0 += v[k];
+            m1 += v[k + 1];
+            m2 += v[k + 2];
+            m3 += v[k + 3];
+        }
+    }
+#endif
+    for (uint i = at; i < whole; i += 128) {
         m0 += ELEMENT(i);
         m1 += ELEMENT(i + 32);
         m2 += ELEMENT(i + 64);
@@ -102,7 +119,24 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     ACC s1 = 0;
     ACC s2 = 0;
     ACC s3 = 0;
-    for (uint i = lane; i < whole; i += 128) {
+    uint next = lane;
+#if KEPT
+    for (; next + 384 < whole; next += 512) {
+        ACC v[16];
+        #pragma unroll
+        for (uint k = 0; k < 16; k++) {
+            v[k] = (kept + ulong(next))[32 * k] - mean;
+        }
+        #pragma unroll
+        for (uint k = 0; k < 16; k += 4) {
+            s0 = metal::fma(v[k], v[k], s0);
+            s1 = metal::fma(v[k + 1], v[k + 1], s1);
+            s2 = metal::fma(v[k + 2], v[k + 2], s2);
+            s3 = metal::fma(v[k + 3], v[k + 3], s3);
+        }
+    }
+#endif
+    for (uint i = next; i < whole; i += 128) {
         ACC v0 = ELEMENT(i) - mean;
         ACC v1 = ELEMENT(i + 32) - mean;
         ACC v2 = ELEMENT(i + 64) - mean;
@@ -124,7 +158,31 @@ kernel void norm_rows(const device T* x [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const ACC mean = shared[0];
     const ACC scale = shared[1];
-    for (uint i = place; i < n; i += 32 * SIMDS) {
+    uint i = place;
+    for (; i + 32 * SIMDS * (AHEAD - 1) < n; i += 32 * SIMDS * AHEAD) {
+        ACC v[AHEAD];
+        #pragma unroll
+        for (uint k = 0; k < AHEAD; k++) {
+            v[k] = ((kept + ulong(i))[32 * SIMDS * k] - mean) * scale;
+        }
+#if WEIGHT
+        #pragma unroll
+        for (uint k = 0; k < AHEAD; k++) {
+            v[k] = v[k] * ACC((weight + ulong(i))[32 * SIMDS * k]);
+        }
+#endif
+#if BIAS
+        #pragma unroll
+        for (uint k = 0; k < AHEAD; k++) {
+            v[k] = v[k] + ACC((bias + ulong(i))[32 * SIMDS * k]);
+        }
+#endif
+        #pragma unroll
+        for (uint k = 0; k < AHEAD; k++) {
+            (to + ulong(i))[32 * SIMDS * k] = T(v[k]);
+        }
+    }
+    for (; i < n; i += 32 * SIMDS) {
 #else
     for (uint i = lane; i < n; i += 32) {
 #endif

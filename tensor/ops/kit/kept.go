@@ -23,7 +23,7 @@ func KeepRows(r *tensor.Run, n int, acc tensor.DType) Kept {
 		return Kept{}
 	}
 	k := Kept{kept: (n + step - 1) / step * step, simds: 1}
-	for k.simds < 4 && n >= 1024*k.simds/2 {
+	for k.simds < 16 && n > 256*k.simds {
 		k.simds *= 2
 	}
 	return k

@@ -2,7 +2,7 @@
 // load a row together; whatever is added up one of them adds up, in the order in which one would without the others.
 
 #if KEPT
-#define AHEAD 16
+#define AHEAD 8
 
 // Loads a row of n elements of type T: place is the thread's in the threadgroup.
 inline void keep_row(threadgroup ACC* kept, const device T* from, uint n, uint place) {

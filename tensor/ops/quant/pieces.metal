@@ -13,8 +13,7 @@
 #define FIRST 15
 #endif
 #define MOVED(q, by) ((by) < 0 ? (q) << -(by) : (q) >> (by))
-#define ABOVE_BASE(q, e) \
-    as_type<float>((MOVED(q, int(e) * BITS - FIRST) & (uint(MASK) << FIRST)) | as_type<uint>(BASE))
+#define ABOVE_BASE(q, e) as_type<float>((MOVED(q, int(e) * BITS - FIRST) & (uint(MASK) << FIRST)) | base)
 
 // EXACT takes the power away from each code; else from the sum of a piece, which halves, rounded, do not notice.
 #if EXACT
@@ -26,8 +25,10 @@
 #endif
 
 // Adds piece i of each column, times those of x. What a column's scale and bias are multiplied by is added up first.
+// Base is the bits of BASE.
 inline void add_piece(thread ACC (&sum)[COLS], const device T* x, thread const device uint* (&line)[COLS],
-                      thread const device T* (&scale)[COLS], thread const device T* (&bias)[COLS], uint i) {
+                      thread const device T* (&scale)[COLS], thread const device T* (&bias)[COLS], uint i,
+                      uint base) {
     T v[PER];
     uint q[COLS][4];
     T s[COLS];

@@ -156,17 +156,22 @@ type productVariant struct {
 	LHS, RHS       tensor.DType
 }
 
-// widen has GPUs multiply in pieces of 16 bytes, if matrices are packed so: the SIMD-groups of a threadgroup share
-// depth, as many as have something to do.
-func (v *productVariant) widen(r *tensor.Run, depth int) {
+// wideSimds is the SIMD-groups of a threadgroup of GPUs.
+const wideSimds = 4
+
+// widen has GPUs multiply in pieces of 16 bytes, if matrices are packed so. Where they are deep two SIMD-groups of a
+// threadgroup share depth; so many that each has work for some rounds.
+func (v *productVariant) widen(r *tensor.Run, depth, cols int) {
 	const pieceBits = 128
 	if v.split = 1; !r.Info().GPU || !v.dots || v.Mode != affine || v.blocks() != nil || v.Bits != 4 && v.Bits != 8 ||
 		v.ACC != tensor.Float32 {
 		return
 	}
-	v.wide, v.exact, v.cols = true, v.T == tensor.Float32, 4
-	for v.split < 4 && depth*v.Bits/pieceBits >= 2*32*v.split {
-		v.split *= 2
+	if v.wide, v.exact, v.cols = true, v.T == tensor.Float32, 4; cols <= 4096 {
+		v.cols = 2
+	}
+	if depth*v.Bits/pieceBits >= 8*32 {
+		v.split = 2
 	}
 }
 
@@ -195,7 +200,7 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	if v.dots {
 		v.cols = a.dotCols()
 	}
-	v.widen(r, depth)
+	v.widen(r, depth, cols)
 	if at != nil {
 		v.gathered, v.RHS, v.LHS = true, r.In[4].DType, r.In[5].DType
 	}
@@ -209,7 +214,8 @@ func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) erro
 	over := kit.Tiles(cols, (rows+v.rows-1)/v.rows, batch)
 	switch {
 	case v.wide:
-		over = kit.Simds((cols+v.cols-1)/v.cols*v.split, rows*batch, v.split)
+		simds := (cols + v.cols - 1) / v.cols * v.split
+		over = kit.Simds((simds+wideSimds-1)/wideSimds*wideSimds, rows*batch, wideSimds)
 	case v.dots:
 		over = kit.Simds((cols+v.cols-1)/v.cols, rows*batch, 8)
 	}

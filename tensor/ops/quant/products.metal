@@ -2,10 +2,10 @@
 // (TRANSPOSE), or x W, where it is packed along the columns. With DOTS a SIMD-group makes COLS columns of a row: lane
 // l takes the units l, l + 32, ... along depth in their order, then the lanes are added. Otherwise a thread makes one
 // column of a tile of ROWS (1 or 4) rows: it unpacks each element of W once, as scale * q + bias, and adds up in the
-// order of depth. With WIDE (see pieces.metal) a threadgroup makes COLS columns: lane l of SIMD-group s of SPLIT takes
-// the pieces 32 * s + l, 32 * (SPLIT + s) + l, ..., then lanes and SIMD-groups are added. With GATHERED, place z of the
-// batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS and RHS, in arrays that the batch steps
-// through with strides. IN_ORDER: the place in x's batch is the index.
+// order of depth. With WIDE (see pieces.metal) a threadgroup makes COLS columns: lane l of SIMD-group s of SPLIT
+// takes the pieces 32 * s + l, 32 * (SPLIT + s) + l, ..., then lanes and SIMD-groups are added; it makes 4 / SPLIT
+// such. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS
+// and RHS, in arrays that the batch steps through with strides. IN_ORDER: the place in x's batch is the index.
 
 #pragma clang fp contract(off)
 
@@ -93,7 +93,7 @@ inline uint unit_bits(thread const uint* q, uint bit) {
 #endif
 
 #if WIDE
-[[max_total_threads_per_threadgroup(32 * SPLIT)]]
+[[max_total_threads_per_threadgroup(128)]]
 #endif
 kernel void product(const device T* x [[buffer(0)]],
                     const device PACKED_T* packed [[buffer(1)]],
@@ -163,8 +163,10 @@ kernel void product(const device T* x [[buffer(0)]],
         bias[c] = biases + first;
         sum[c] = ACC(0);
     }
-    for (uint i = 32 * simd + lane; i < m.depth / PER; i += 32 * SPLIT) {
-        add_piece(sum, x0, line, scale, bias, i);
+    // A card's compiler moves a constant anew for each use; there are never so many groups.
+    uint base = as_type<uint>(BASE) | m.groups >> 31;
+    for (uint i = 32 * (simd % SPLIT) + lane; i < m.depth / PER; i += 32 * SPLIT) {
+        add_piece(sum, x0, line, scale, bias, i, base);
     }
     ACC all = ACC(0);
     for (uint c = 0; c < uint(COLS); c++) {
@@ -172,16 +174,16 @@ kernel void product(const device T* x [[buffer(0)]],
         all = lane == c ? total : all;
     }
 #if SPLIT > 1
-    threadgroup ACC parts[SPLIT * COLS];
+    threadgroup ACC parts[4 * COLS];
     if (lane < uint(COLS)) {
         parts[simd * uint(COLS) + lane] = all;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (simd > 0) {
+    if (simd % SPLIT > 0) {
         return;
     }
     for (uint s = 1; s < SPLIT; s++) {
-        all += lane < uint(COLS) ? parts[s * uint(COLS) + lane] : ACC(0);
+        all += lane < uint(COLS) ? parts[(simd + s) * uint(COLS) + lane] : ACC(0);
     }
 #endif
     if (lane < uint(COLS) && col + lane < m.cols) {
