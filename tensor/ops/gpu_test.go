@@ -15,6 +15,7 @@ import (
 // TestGPUMatmul: products of few rows by the kernels for GPUs are near those of other kernels, for every class of rows
 // and depth, whole pieces or not, few columns, batches, views.
 func TestGPUMatmul(t *testing.T) {
+	t.Parallel()
 	sizes := []struct{ batch, a, b []int }{
 		{nil, []int{1, 1024}, []int{1024, 130}}, {nil, []int{5, 2056}, []int{2056, 3}}, {nil, []int{16, 520}, []int{520, 33}},
 		{nil, []int{2, 300}, []int{300, 20}}, {nil, []int{1, 24}, []int{24, 40}}, {nil, []int{70, 600}, []int{600, 7}},
@@ -41,6 +42,7 @@ func TestGPUMatmul(t *testing.T) {
 
 // TestGPURowsAreAlone: on GPUs too a row has the same bytes alone and beside others.
 func TestGPURowsAreAlone(t *testing.T) {
+	t.Parallel()
 	for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
 		c := optest.GPU(t)
 		x := ops.AsType(optest.Noise(tensor.Float32, 16, 2056), d, c)
@@ -58,6 +60,7 @@ func TestGPURowsAreAlone(t *testing.T) {
 
 // TestGPURows: rows that GPUs keep in threadgroup memory give the bytes of others, of every class of length.
 func TestGPURows(t *testing.T) {
+	t.Parallel()
 	for _, d := range optest.FloatTypes {
 		for _, n := range []int{1, 33, 256, 700, 1024, 2500, 5000} {
 			results := func(c *tensor.Ctx) []byte {

@@ -55,7 +55,11 @@ func runSoftmax(r *tensor.Run, _ tensor.None) error {
 		return err
 	}
 	d, acc := out.DType, kit.Accumulator(out.DType)
-	v := softmaxVariant{kit.KeepRows(r, n, acc), d, acc, d == acc}
+	simds := 16
+	if rows >= 2*r.Info().Threads { // other rows have something to do while one of them adds up
+		simds = 4
+	}
+	v := softmaxVariant{kit.KeepRows(r, n, acc, simds), d, acc, d == acc}
 	return softmaxKernels.Launch(r, v, "softmax_rows", v.Over(rows), x.Arg(), out.Arg(), kit.Uint(n))
 }
 

@@ -22,7 +22,7 @@ type splitAttention struct {
 var splitKernels = kit.NewKernels[splitAttention](attentionSplitText)
 
 // partKeys is how many keys a part has.
-const partKeys = 128
+const partKeys = 256
 
 // splits chooses the kernels for few queries on GPUs, if rows of keys and values are pieces of as many lanes as
 // divide a SIMD-group, and lie so.
@@ -32,8 +32,9 @@ func (o attentionOperands) splits(r *tensor.Run, a attentionAttrs) (v splitAtten
 	if !r.Info().GPU || kit.Accumulator(d) != tensor.Float32 {
 		return v, false
 	}
-	v = splitAttention{attentionKind: kindOf(d, a), each: pieceBytes / d.Size(), ahead: 4}
+	v = splitAttention{attentionKind: kindOf(d, a), each: pieceBytes / d.Size()}
 	v.depth, v.width = o.q.Shape[3]/v.each, o.v.Shape[3]/v.each
+	v.ahead = min(8, v.depth, v.width)
 	v.rows = 1
 	for v.rows < min(o.q.Shape[1]/o.k.Shape[1]*o.q.Shape[2], 4) {
 		v.rows *= 2
@@ -41,7 +42,7 @@ func (o attentionOperands) splits(r *tensor.Run, a attentionAttrs) (v splitAtten
 	v.alone = o.k.Shape[2] <= partKeys
 	ok = true
 	for _, lanes := range []int{v.depth, v.width} {
-		ok = ok && lanes >= v.ahead && lanes <= 32 && lanes&(lanes-1) == 0
+		ok = ok && lanes >= 4 && lanes <= 32 && lanes&(lanes-1) == 0
 	}
 	for _, x := range []tensor.Operand{o.q, o.k, o.v} {
 		ok = ok && x.Shape[3]%v.each == 0

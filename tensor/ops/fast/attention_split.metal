@@ -6,7 +6,7 @@
 
 #pragma clang fp contract(off)
 
-#define SIMDS 4
+#define SIMDS 8
 #define PART (32 * SIMDS)
 #define COLUMNS (WIDTH * EACH)
 #define PIECE(stride) ((stride) & ~long(EACH - 1))
@@ -223,7 +223,19 @@ kernel void join(const device ACC* sums [[buffer(0)]],
                  uint2 p [[thread_position_in_grid]]) {
     const device ACC* from = sums + ulong(p.y) * m.parts * (COLUMNS + 2);
     ACC top = -INFINITY;
-    for (uint i = 0; i < m.parts; i++) {
+    uint first = 0;
+    for (; first + 8 <= m.parts; first += 8) { // loads that do not wait for each other
+        ACC tops[8];
+        #pragma unroll
+        for (uint i = 0; i < 8; i++) {
+            tops[i] = (from + ulong(first) * (COLUMNS + 2))[i * (COLUMNS + 2) + COLUMNS];
+        }
+        #pragma unroll
+        for (uint i = 0; i < 8; i++) {
+            top = metal::max(top, tops[i]);
+        }
+    }
+    for (uint i = first; i < m.parts; i++) {
         top = metal::max(top, from[ulong(i) * (COLUMNS + 2) + COLUMNS]);
     }
 #if SINKS
@@ -236,7 +248,26 @@ kernel void join(const device ACC* sums [[buffer(0)]],
     ACC total = ACC(0);
 #endif
     ACC all = ACC(0);
-    for (uint i = 0; i < m.parts; i++) {
+    first = 0;
+    for (; first + 8 <= m.parts; first += 8) {
+        const device ACC* part = from + ulong(first) * (COLUMNS + 2);
+        ACC tops[8];
+        ACC totals[8];
+        ACC sum[8];
+        #pragma unroll
+        for (uint i = 0; i < 8; i++) {
+            tops[i] = part[i * (COLUMNS + 2) + COLUMNS];
+            totals[i] = part[i * (COLUMNS + 2) + COLUMNS + 1];
+            sum[i] = (part + ulong(p.x))[i * (COLUMNS + 2)];
+        }
+        #pragma unroll
+        for (uint i = 0; i < 8; i++) {
+            ACC keep = metal::exp(tops[i] - finite(top));
+            total = metal::fma(totals[i], keep, total);
+            all = metal::fma(sum[i], keep, all);
+        }
+    }
+    for (uint i = first; i < m.parts; i++) {
         const device ACC* part = from + ulong(i) * (COLUMNS + 2);
         ACC keep = metal::exp(part[COLUMNS] - finite(top));
         total = metal::fma(part[COLUMNS + 1], keep, total);

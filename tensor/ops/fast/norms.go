@@ -93,7 +93,7 @@ func runNorm(r *tensor.Run, a normAttrs, rms bool) error {
 	}
 	v := normVariant{T: out.DType, ACC: acc, rms: rms, weight: a.Weight, bias: a.Bias, each: kit.EachLane(n)}
 	if v.each == 0 {
-		v.Kept = kit.KeepRows(r, n, acc)
+		v.Kept = kit.KeepRows(r, n, acc, 16)
 	}
 	return normKernels.Launch(r, v, "norm_rows", v.Over(rows), args...)
 }

@@ -16,14 +16,14 @@ var KeptMSL string
 type Kept struct{ kept, simds int }
 
 // KeepRows keeps rows of n elements of type acc in threadgroup memory on a device that is a GPU, if they are not too
-// long for several to be kept at once.
-func KeepRows(r *tensor.Run, n int, acc tensor.DType) Kept {
+// long for several to be kept at once. A row has at most so many SIMD-groups, which results do not depend on.
+func KeepRows(r *tensor.Run, n int, acc tensor.DType, simds int) Kept {
 	const most, step = 31 << 10, 512 // bytes of Metal's 32 KiB, elements
 	if !r.Info().GPU || (n+step-1)*acc.Size() > most || n == 0 {
 		return Kept{}
 	}
 	k := Kept{kept: (n + step - 1) / step * step, simds: 1}
-	for k.simds < 16 && n > 256*k.simds {
+	for k.simds < simds && n > 256*k.simds {
 		k.simds *= 2
 	}
 	return k
