@@ -242,7 +242,7 @@ func claimAllHeld(s *Stream) {
 // beginClaiming begins the span of claiming on the goroutine of s, or on the running one where s is nil.
 func beginClaiming(s *Stream) Span {
 	if s != nil {
-		return s.recorder.span("claim", "graph")
+		return s.span("claim", "graph")
 	}
 	return BeginSpan("claim", "graph")
 }

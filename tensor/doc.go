@@ -37,7 +37,8 @@
 //   - An output is live if somebody may read it after its segment: it must be stored.
 //   - A cluster is a set of element-wise tasks, perhaps with the reduction that reads them, that one kernel computes.
 //   - A unit is what is recorded in one go: a cluster, or one task of any other kind.
-//   - A recorder turns a stream's segments into command buffers, unit by unit.
+//   - A recorder turns a stream's segments into command buffers, unit by unit. Its placer knows in which memory values
+//     lie, its executor encodes what needs no rule of an op's own: kernels that are printed, copies and views.
 //   - A chain (metal.Chain) is the command buffers of a job on a stream: interrupted together.
 //   - A batcher collects what is recorded into batches; a batch is a command buffer with the nodes that it computes.
 //   - An allocator finds the memory of what is recorded: from the units before, or from the device.
@@ -46,7 +47,7 @@
 //   - A take is the commands of a recording for inputs that lie in certain ways. A seat is a buffer's place in it.
 //   - A storage is a buffer that outputs lie in; several may lie in one, as views.
 //   - A replica is a copy of a part of a storage in another device's memory.
-//   - A crowd is a few small storages that one clean-up of Go's collector serves.
+//   - A storage group is a few small storages that one clean-up of Go's collector serves.
 //   - A holder (Holder) is a program that can tell which of its arrays it still reaches: a Lua state. An array escapes
 //     it when another program may hold it too.
 //   - A look (Look) is a holder's telling: what it does not reach is unreachable from then on.

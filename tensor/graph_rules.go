@@ -49,7 +49,7 @@ type Rules[A comparable] struct {
 	// changes these.
 	View func(in []Spec, v View, a A, out []Operand) bool
 	// Fills marks a View op that makes an array of one value: of an input of one element. Its output costs no memory,
-	// and neither do views of it; Run.Dense gives all its elements.
+	// and neither do views of it; Run.Expanded gives all its elements.
 	Fills bool
 	// Run records kernels. It is called where an output has elements, and of a Partial op in any case.
 	Run func(r *Run, a A) error

@@ -50,8 +50,8 @@ func (st *storage) hold() {
 	st.holders.Add(1)
 }
 
-// again makes a storage that nothing lies in any more as good as new: its node is computed a second time.
-func (st *storage) again() {
+// reset empties a storage for a second computation of its node.
+func (st *storage) reset() {
 	st.shared.Store(false)
 	st.owning.Lock()
 	st.owned = nil
@@ -78,21 +78,21 @@ func (st *storage) writable(s *Stream) bool {
 	return st.stream == s && !st.external && !st.shared.Load() && st.pins.Load() == 0
 }
 
-// crowd hands out storages of small buffers that the collector gives back, a few of which share one clean-up: it runs
-// when none of them is reachable.
-type crowd struct {
+// storageGroup hands out storages of small buffers that the collector gives back, a few of which share one clean-up: it
+// runs when none of them is reachable.
+type storageGroup struct {
 	room   []storage // those of the newest few that are left
 	owners *metal.OwnedGroup
 	bytes  int64 // that the newest few own
 }
 
-// crowdBytes is the most that a few storages own together, and so the most that a reachable array keeps from the pool
+// groupBytes is the most that a few storages own together, and so the most that a reachable array keeps from the pool
 // of those computed beside it.
-const crowdBytes = 4 << 10
+const groupBytes = 4 << 10
 
-// next is a storage that owns one reference of buf, of crowdBytes at most.
-func (c *crowd) next(dev *metal.Device, buf *metal.Buffer) *storage {
-	if len(c.room) == 0 || c.bytes+buf.Len() > crowdBytes {
+// next is a storage that owns one reference of buf, of groupBytes at most.
+func (c *storageGroup) next(dev *metal.Device, buf *metal.Buffer) *storage {
+	if len(c.room) == 0 || c.bytes+buf.Len() > groupBytes {
 		few := new([metal.MaxOwnedGroup]storage)
 		c.room, c.owners, c.bytes = few[:], metal.NewOwnedGroup(few, dev), 0
 	}

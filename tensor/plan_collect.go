@@ -1,6 +1,9 @@
 package tensor
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // pace decides when a collection is worth its time. It is of a stream's goroutine.
 type pace struct {
@@ -13,17 +16,17 @@ const maxPaceFactor = 64
 // collect runs a garbage collection where that pays, and reports whether it did. Unproven is the bytes of outputs whose
 // handles may be garbage. It pays if writing them takes longer, or if they are a large part of the memory limit, and if
 // collections do not take too much of the time. Where the limit does not hold these bytes it is run in any case.
-func (s *Stream) collect(e *recorder, unproven int64) bool {
+func (s *Stream) collect(ctx context.Context, unproven int64) bool {
 	s.pace.factor = max(s.pace.factor, 1)
-	cost, affordable := e.dev.CollectCost()
-	mem := e.dev.Memory()
+	cost, affordable := s.dev.CollectCost()
+	mem := s.dev.Memory()
 	need := mem.Active + unproven
-	write := time.Duration(float64(unproven) / e.dev.CopyBandwidth() * float64(time.Second))
+	write := time.Duration(float64(unproven) / s.dev.CopyBandwidth() * float64(time.Second))
 	worth := write >= time.Duration(s.pace.factor)*cost || need > mem.Limit/2
 	if need <= mem.Limit && !(worth && affordable) {
 		return false
 	}
-	e.dev.Collect(e.job.ctx)
+	s.dev.Collect(ctx)
 	return true
 }
 

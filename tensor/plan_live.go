@@ -2,8 +2,8 @@ package tensor
 
 // findLive decides which outputs of the segment must be written because someone may read them later. Where that hangs
 // on handles that may be garbage, it first collects garbage if that costs less than writing.
-func (rec *recorder) findLive() {
-	p, tasks := &rec.plan, rec.seg.tasks
+func (c *current) findLive(s *Stream) {
+	p, tasks := &c.plan, c.seg.tasks
 	var unproven int64
 	scan := func() {
 		unproven = 0
@@ -13,18 +13,18 @@ func (rec *recorder) findLive() {
 				o := &n.out[k]
 				at := p.base[i] + int32(k)
 				bound := !o.asked && o.readers.waiting() == p.edges[at]
-				p.live[at] = !bound || !(Value{n, k}).unheld(rec.job.proof) || (Value{n, k}).changing()
-				if bound && p.live[at] && o.weak && !rec.job.proof.reachable(n, k) {
+				p.live[at] = !bound || !(Value{n, k}).unheld(c.job.proof) || (Value{n, k}).changing()
+				if bound && p.live[at] && o.weak && !c.job.proof.reachable(n, k) {
 					unproven += o.spec.NBytes()
 				}
 			}
 		}
 	}
 	scan()
-	if unproven > 0 && rec.dry == nil && rec.s.collect(rec, unproven) {
+	if unproven > 0 && c.dry == nil && s.collect(c.job.ctx, unproven) {
 		before := unproven
 		scan()
-		rec.s.pace.learn(before, before-unproven)
+		s.pace.learn(before, before-unproven)
 	}
 }
 

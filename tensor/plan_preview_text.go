@@ -4,13 +4,14 @@ import "github.com/mlxlua/mlxlua/tensor/kernelgen"
 
 // preview prints the kernels of a plan that is not run.
 type preview struct {
-	recorder *recorder
-	views    map[Value]View
+	exec  *executor
+	views map[Value]View
 }
 
 func newPreview(seg *segment, p *plan) *preview {
-	w := &preview{&recorder{seg: seg, plan: *p}, map[Value]View{}}
-	w.recorder.preview = w
+	at := &current{seg: seg, plan: *p}
+	w := &preview{&executor{current: at, places: &placer{current: at}}, map[Value]View{}}
+	at.preview = w
 	return w
 }
 
@@ -62,7 +63,7 @@ func (w *preview) follow(n *Node) {
 
 // text is the kernel of a unit, "" if it has none that is printed.
 func (w *preview) text(u unit) string {
-	e := w.recorder
+	e := w.exec
 	members := e.plan.members(u, nil)
 	last := &e.seg.tasks[members[len(members)-1]]
 	root := last.node

@@ -63,21 +63,21 @@ func resize[T any](s []T, n int) []T {
 }
 
 // makePlan fills the plan: which outputs someone may read later, and what is encoded as one.
-func (rec *recorder) makePlan() {
-	p, seg := &rec.plan, rec.seg
+func (c *current) makePlan(s *Stream) {
+	p, seg := &c.plan, c.seg
 	p.single = checkNaN.Load()
 	p.fuse = fuse.Load() && !p.single
 	p.units = p.units[:0]
-	stopped := &rec.job.stopped // looked at after each pass over the graph
+	stopped := &c.job.stopped // looked at after each pass over the graph
 	p.countReaders(seg)
 	if !stopped.Load() {
-		rec.findLive()
+		c.findLive(s)
 	}
 	if !stopped.Load() {
 		p.makeUnits(seg)
 	}
 	if !stopped.Load() {
-		p.orderUnits(seg, rec.job.proof)
+		p.orderUnits(seg, c.job.proof)
 		p.leadIndices(seg)
 	}
 }

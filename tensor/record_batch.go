@@ -27,18 +27,18 @@ type batcher struct {
 	checks []*check // that no gate has seen
 
 	// The unit that is being recorded:
-	members []int32 // its slots
-	op      *Op     // that the last of them calls
-	place   Place   // and the line
-	account *metal.Account
-	owner   metal.Owner
-	first   int    // its first command in the batch
-	early   *error // of its commands in earlier batches
-	whole   int    // the Unit of its commands
-	dry     bool   // it is for a take: nothing is to run
-	spoils  bool   // its last command writes over what it reads, and may be stopped midway
-	wholes  int    // Units so far
-	update  *updateMoves
+	members      []int32 // its slots
+	op           *Op     // that the last of them calls
+	place        Place   // and the line
+	account      *metal.Account
+	owner        metal.Owner
+	first        int    // its first command in the batch
+	early        *error // of its commands in earlier batches
+	atomicGroup  int    // the Unit of its commands, all or none of which run
+	dry          bool   // it is for a take: nothing is to run
+	spoils       bool   // its last command writes over what it reads, and may be stopped midway
+	atomicGroups int    // so far
+	update       *updateMoves
 }
 
 // open is the batch that is being filled.
@@ -69,7 +69,7 @@ func (q *batcher) encoder(label string) *metal.Encoder {
 		label = strings.TrimSpace(label + " " + q.place.String())
 	}
 	enc.Label(label)
-	enc.Unit(q.whole)
+	enc.Unit(q.atomicGroup)
 	return enc
 }
 
@@ -84,9 +84,9 @@ func (q *batcher) updates() *updateMoves {
 // indivisible says that the commands of the unit that is being recorded overwrite what it reads: all of them run, or
 // none.
 func (q *batcher) indivisible() {
-	if q.whole == 0 {
-		q.wholes++
-		q.whole = q.wholes
+	if q.atomicGroup == 0 {
+		q.atomicGroups++
+		q.atomicGroup = q.atomicGroups
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // the routine: then kernels do it.
 func (r *Run) Call(routine metal.Routine, reads, writes []Operand) (done bool, err error) {
 	q := &r.e.batcher
-	if q.whole != 0 || !r.e.dev.Offers(routine) { // a gate may end the command buffer, which a Unit lies in
+	if q.atomicGroup != 0 || !r.e.dev.Offers(routine) { // a gate may end the command buffer, which a Unit lies in
 		return false, nil
 	}
 	var ranges [2][]metal.Range
@@ -35,7 +35,7 @@ func (r *Run) Call(routine metal.Routine, reads, writes []Operand) (done bool, e
 // call encodes a call of a routine, in a new batch where a gate asks for that and no Unit lies across the two.
 func (q *batcher) call(label string, routine metal.Routine, reads, writes []metal.Range) error {
 	err := q.encoder(label).Call(routine, reads, writes)
-	if errors.Is(err, metal.ErrGateBegins) && q.whole == 0 {
+	if errors.Is(err, metal.ErrGateBegins) && q.atomicGroup == 0 {
 		q.commit(false)
 		err = q.encoder(label).Call(routine, reads, writes)
 	}

@@ -9,51 +9,51 @@ import (
 
 // elementwise encodes a cluster of element-wise nodes as one kernel. It writes what someone may read: the root, and
 // members that are live or that others of the segment read.
-func (rec *recorder) elementwise(members []int32) error {
-	if rec.nothing(members) {
+func (x *executor) elementwise(members []int32) error {
+	if x.nothing(members) {
 		for _, slot := range members {
-			if err := rec.viewRule(&rec.seg.tasks[slot]); err != nil {
+			if err := x.viewRule(&x.seg.tasks[slot]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	k := &rec.kernel
-	root := rec.seg.tasks[members[len(members)-1]].node
+	k := &x.kernel
+	root := x.seg.tasks[members[len(members)-1]].node
 	shape := root.out[0].spec.Shape
 	if shape.Size() == 0 {
 		for _, slot := range members {
-			n := rec.seg.tasks[slot].node
-			rec.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
+			n := x.seg.tasks[slot].node
+			x.places.setData(n, 0, View{inline: []byte{}, Strides: n.out[0].spec.Shape.Strides()})
 		}
 		return nil
 	}
-	linear, err := rec.expression(members, shape)
+	linear, err := x.expression(members, shape)
 	if err != nil {
 		return err
 	}
 	for _, v := range k.outs {
-		if rec.donate(v, members) {
+		if x.donate(v, members) {
 			continue
 		}
-		if err := rec.allot(v.Node, 0, true); err != nil {
+		if err := x.places.allot(v.Node, 0, true); err != nil {
 			return err
 		}
 	}
 	if linear {
-		return rec.linear(root.op.name, shape)
+		return x.linear(root.op.name, shape)
 	}
 	k.outOps = k.outOps[:0]
 	for _, v := range k.outs {
 		k.outOps = append(k.outOps, Operand{v.Spec(), v.Node.out[0].data})
 	}
-	return rec.general(root.op.name, shape, k.outOps)
+	return x.general(root.op.name, shape, k.outOps)
 }
 
 // nothing reports whether all that the members compute is their one input.
-func (rec *recorder) nothing(members []int32) bool {
+func (x *executor) nothing(members []int32) bool {
 	for _, slot := range members {
-		if !rec.seg.tasks[slot].same() {
+		if !x.seg.tasks[slot].same() {
 			return false
 		}
 	}
@@ -62,17 +62,17 @@ func (rec *recorder) nothing(members []int32) bool {
 
 // expression fills the scratch with the members' expression and its outputs. It reports whether the kernel may go over
 // elements in one line.
-func (rec *recorder) expression(members []int32, shape Shape) (linear bool, err error) {
-	k := &rec.kernel
-	if err := rec.addSteps(members, shape); err != nil {
+func (x *executor) expression(members []int32, shape Shape) (linear bool, err error) {
+	k := &x.kernel
+	if err := x.addSteps(members, shape); err != nil {
 		return false, err
 	}
 	last := len(members) - 1
 	for i, slot := range members {
-		if i == last || rec.plan.live[rec.plan.base[slot]] {
+		if i == last || x.plan.live[x.plan.base[slot]] {
 			k.expr.Outputs = append(k.expr.Outputs, len(k.values)+i)
 			k.expr.Out = append(k.expr.Out, kernelgen.Linear)
-			k.outs = append(k.outs, Value{rec.seg.tasks[slot].node, 0})
+			k.outs = append(k.outs, Value{x.seg.tasks[slot].node, 0})
 		}
 	}
 	linear = shape.Size() <= math.MaxInt32-kernelgen.RunLength
@@ -85,20 +85,20 @@ func (rec *recorder) expression(members []int32, shape Shape) (linear bool, err 
 // donate gives an output of the cluster the storage of an operand that the cluster is the last to read. Each thread
 // reads an element before it writes the one in its place. For a take it is an input's if one will do: in a replay the
 // memory of others serves what comes next, and that of inputs does not.
-func (rec *recorder) donate(out Value, members []int32) bool {
-	k := &rec.kernel
-	if rec.plan.single {
+func (x *executor) donate(out Value, members []int32) bool {
+	k := &x.kernel
+	if x.plan.single {
 		return false // the operand is still to be looked at
 	}
-	if rec.dry != nil {
+	if x.dry != nil {
 		for i := range k.values {
-			if rec.dry.isInput(k.ops[i].buf) && rec.donateFrom(i, out, members) {
+			if x.dry.isInput(k.ops[i].buf) && x.donateFrom(i, out, members) {
 				return true
 			}
 		}
 	}
 	for i := range k.values {
-		if rec.donateFrom(i, out, members) {
+		if x.donateFrom(i, out, members) {
 			return true
 		}
 	}
@@ -106,55 +106,34 @@ func (rec *recorder) donate(out Value, members []int32) bool {
 }
 
 // donateFrom is donate for an operand of that number.
-func (rec *recorder) donateFrom(i int, out Value, members []int32) bool {
-	k := &rec.kernel
+func (x *executor) donateFrom(i int, out Value, members []int32) bool {
+	k := &x.kernel
 	v, o, need := k.values[i], k.ops[i], out.Spec().NBytes()
 	st := o.owner
 	if st == nil || k.expr.Operands[i].Class != kernelgen.Linear || o.OffsetBytes != 0 ||
 		v.Spec().NBytes() != need || o.buf.Len() != max(need, leastBuffer) || st.users.Load() != 1 {
 		return false
 	}
-	if !rec.mayOverwrite(v, st, members) {
+	if !x.places.mayOverwrite(v, st, members) {
 		return false
 	}
 	o.buf.SetOrigin(out.Node.origin(0))
-	rec.job.bytes.Add(need)
-	rec.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
-	rec.batcher.indivisible()
+	x.job.bytes.Add(need)
+	x.places.setData(out.Node, 0, View{buf: o.buf, owner: st, Strides: out.Spec().Shape.Strides()})
+	x.batcher.indivisible()
 	return true
 }
 
-// mayOverwrite reports whether the members may write over a value that lies in st: nothing reads it after them. In this
-// order: without a handle no host view opens any more, what may be spent is behind a gate from now on, and an undoing
-// that was faster has given it a handle.
-func (rec *recorder) mayOverwrite(v Value, st *storage, members []int32) bool {
-	return rec.lastRead(v, members) && st.writable(rec.s) && rec.gates.maySpend(v) && v.unheld(rec.job.proof)
-}
-
-// lastRead reports whether nothing reads the value after the members have. Who asked for it and let go of it does not.
-func (rec *recorder) lastRead(v Value, members []int32) bool {
-	var reads int32
-	for _, slot := range members {
-		for _, r := range rec.seg.tasks[slot].reads() {
-			if r == v {
-				reads++
-			}
-		}
-	}
-	o := &v.Node.out[v.Out]
-	return o.readers.waiting() == reads && v.unheld(rec.job.proof)
-}
-
 // linear encodes the scratch's expression where all operands are contiguous or scalars.
-func (rec *recorder) linear(label string, shape Shape) error {
-	k := &rec.kernel
-	rec.key = k.expr.Key(append(rec.key[:0], 'l'))
-	src := rec.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
-	p, err := rec.pipeline(src, kernelgen.LinearEntry)
+func (x *executor) linear(label string, shape Shape) error {
+	k := &x.kernel
+	x.key = k.expr.Key(append(x.key[:0], 'l'))
+	src := x.source(label, k.expr.Float64(), func() string { return kernelgen.PrintLinear(&k.expr) })
+	p, err := x.pipeline(src, kernelgen.LinearEntry)
 	if err != nil {
 		return err
 	}
-	enc := rec.batcher.encoder(label)
+	enc := x.batcher.encoder(label)
 	enc.SetPipeline(p)
 	at := 0
 	for i, o := range k.ops {
@@ -197,26 +176,26 @@ func (k *kernelScratch) strided(shape Shape, outs []Operand) *kernelgen.Layout {
 }
 
 // general encodes the scratch's expression over operands and outputs of any strides.
-func (rec *recorder) general(label string, shape Shape, outs []Operand) error {
-	k := &rec.kernel
+func (x *executor) general(label string, shape Shape, outs []Operand) error {
+	k := &x.kernel
 	layout := k.strided(shape, outs)
 	all, wide := k.all, layout.Wide()
-	rec.key = append(rec.key[:0], 'g')
+	x.key = append(x.key[:0], 'g')
 	if wide {
-		rec.key[0] = 'w'
+		x.key[0] = 'w'
 	}
-	rec.key = k.expr.Key(rec.key)
-	src := rec.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
-	p, err := rec.pipeline(src, kernelgen.GeneralEntry)
+	x.key = k.expr.Key(x.key)
+	src := x.source(label, k.expr.Float64(), func() string { return kernelgen.PrintGeneral(&k.expr, wide) })
+	p, err := x.pipeline(src, kernelgen.GeneralEntry)
 	if err != nil {
 		return err
 	}
 	scalar := func(i int) bool { return i < len(k.ops) && k.expr.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := rec.numbers(layout.General(k.list[:0], scalar), wide)
+	numbers, err := x.numbers(layout.General(k.list[:0], scalar), wide)
 	if err != nil {
 		return err
 	}
-	enc := rec.batcher.encoder(label)
+	enc := x.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range all {
 		if scalar(i) {

@@ -189,9 +189,9 @@ func (g *gates) checkAhead(n *Node) bool {
 		if i < first || i >= t.from {
 			continue
 		}
-		o, err := g.rec.operand(v)
+		o, err := g.rec.places.operand(v)
 		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
-			o, err = g.rec.contiguous(o)
+			o, err = g.rec.exec.contiguous(o)
 		}
 		if err != nil {
 			return false
@@ -212,7 +212,7 @@ func (g *gates) gate(list []*Change) bool {
 	if len(list) == 0 {
 		return true
 	}
-	if g.rec.batcher.whole != 0 || slices.ContainsFunc(list, func(c *Change) bool { return !c.involve(g.rec.job) }) {
+	if g.rec.batcher.atomicGroup != 0 || slices.ContainsFunc(list, func(c *Change) bool { return !c.involve(g.rec.job) }) {
 		return false
 	}
 	at := g.rec.batcher.encoder("").Len() // which makes the job's words
@@ -252,7 +252,7 @@ func (g *gates) spendKept(st *storage) {
 		in := v.Node.out[v.Out].data.owner == st
 		v.Node.mu.Unlock()
 		if in {
-			g.rec.spendUnread(v)
+			g.rec.places.spendUnread(v)
 		}
 	}
 }

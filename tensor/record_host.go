@@ -19,6 +19,8 @@ type HostCall struct {
 	In  []HostOperand
 	Out []HostOperand // zeroed
 
+	rec     *recorder
+	task    *task
 	ctx     context.Context
 	until   time.Time       // when limits end the evaluation; zero: they do not
 	buffers []*metal.Buffer // in which In and Out lie
@@ -35,12 +37,16 @@ type staged struct {
 // Context is done when the evaluation is cancelled.
 func (h *HostCall) Context() context.Context { return h.ctx }
 
-// hostRule computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
-func (rec *recorder) hostRule(t *task) error {
-	h := &HostCall{ctx: rec.job.ctx, In: make([]HostOperand, len(t.in))}
+func newHostCall(rec *recorder, t *task) *HostCall {
+	return &HostCall{rec: rec, task: t, ctx: rec.job.ctx, In: make([]HostOperand, len(t.in))}
+}
+
+// record computes a node in Go: it waits for all that was encoded before, unless the node reads no input's elements.
+func (h *HostCall) record() error {
+	rec, t := h.rec, h.task
 	defer h.release()
 	if t.from == 0 {
-		return rec.hostAtOnce(t, h)
+		return h.atOnce()
 	}
 	views := make([]View, len(t.in))
 	for i, v := range t.in {
@@ -48,12 +54,12 @@ func (rec *recorder) hostRule(t *task) error {
 		if i >= t.from || v.Spec().Shape.Size() == 0 {
 			continue
 		}
-		o, err := rec.operand(v)
+		o, err := rec.places.operand(v)
 		if err != nil {
 			return err
 		}
 		if !o.RowContiguous() {
-			if o, err = rec.contiguous(o); err != nil {
+			if o, err = rec.exec.contiguous(o); err != nil {
 				return err
 			}
 		}
@@ -71,7 +77,7 @@ func (rec *recorder) hostRule(t *task) error {
 			return err
 		}
 		if n := v.Spec().NBytes(); n > 0 {
-			if h.In[i].Bytes, err = h.read(rec, views[i], n); err != nil {
+			if h.In[i].Bytes, err = h.read(views[i], n); err != nil {
 				return err
 			}
 		}
@@ -84,24 +90,24 @@ func (rec *recorder) hostRule(t *task) error {
 		if err != nil {
 			return err
 		}
-		rec.allotIn(t.node, i, buf)
+		rec.places.allotIn(t.node, i, buf)
 		h.Out[i].Spec = o.spec
 		if n := o.spec.NBytes(); n > 0 {
-			if h.Out[i].Bytes, err = h.write(rec, buf, n); err != nil {
+			if h.Out[i].Bytes, err = h.write(buf, n); err != nil {
 				return err
 			}
 		}
 	}
-	return rec.callHost(t, h)
+	return h.call()
 }
 
 // read is the n bytes of a view for the rule to read.
-func (h *HostCall) read(rec *recorder, v View, n int64) ([]byte, error) {
+func (h *HostCall) read(v View, n int64) ([]byte, error) {
 	if v.buf == nil {
 		return v.inline[v.OffsetBytes:][:n:n], nil
 	}
 	if v.buf.Host() == nil {
-		if err := h.reserve(rec, n); err != nil {
+		if err := h.reserve(n); err != nil {
 			return nil, err
 		}
 	}
@@ -109,13 +115,13 @@ func (h *HostCall) read(rec *recorder, v View, n int64) ([]byte, error) {
 }
 
 // write is n zeros for the rule to fill, which are a buffer's bytes once the rule has ended.
-func (h *HostCall) write(rec *recorder, buf *metal.Buffer, n int64) ([]byte, error) {
+func (h *HostCall) write(buf *metal.Buffer, n int64) ([]byte, error) {
 	if b := buf.Host(); b != nil {
 		h.buffers = append(h.buffers, buf)
 		clear(b[:n])
 		return b[:n:n], nil
 	}
-	if err := h.reserve(rec, n); err != nil {
+	if err := h.reserve(n); err != nil {
 		return nil, err
 	}
 	b := make([]byte, n)
@@ -124,8 +130,8 @@ func (h *HostCall) write(rec *recorder, buf *metal.Buffer, n int64) ([]byte, err
 }
 
 // reserve charges a copy for the host to whom the call's memory is charged.
-func (h *HostCall) reserve(rec *recorder, n int64) error {
-	end, err := rec.dev.Reserve(h.ctx, rec.batcher.account, n)
+func (h *HostCall) reserve(n int64) error {
+	end, err := h.rec.dev.Reserve(h.ctx, h.rec.batcher.account, n)
 	if err == nil {
 		h.end = append(h.end, end)
 	}
@@ -139,9 +145,10 @@ func (h *HostCall) release() {
 	}
 }
 
-// hostAtOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
+// atOnce computes a node that reads nothing but specs: what is encoded goes on meanwhile, and small outputs are
 // constants of later kernels.
-func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
+func (h *HostCall) atOnce() error {
+	rec, t := h.rec, h.task
 	for i, v := range t.in {
 		h.In[i].Spec = v.Spec()
 	}
@@ -162,12 +169,12 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 			return err
 		}
 		views[i].buf, views[i].owner = buf, &storage{dev: rec.dev, stream: rec.s, buf: buf}
-		if h.Out[i].Bytes, err = h.write(rec, buf, n); err != nil {
+		if h.Out[i].Bytes, err = h.write(buf, n); err != nil {
 			return err
 		}
-		rec.setData(t.node, i, views[i])
+		rec.places.setData(t.node, i, views[i])
 	}
-	if err := rec.callHost(t, h); err != nil {
+	if err := h.call(); err != nil {
 		return err
 	}
 	for i, v := range views {
@@ -179,19 +186,20 @@ func (rec *recorder) hostAtOnce(t *task, h *HostCall) error {
 			buf := rec.dry.upload(v.inline, &origin)
 			v = View{buf: buf, owner: &storage{dev: rec.dev, stream: rec.s, buf: buf}, Strides: v.Strides}
 		}
-		rec.setData(t.node, i, v)
+		rec.places.setData(t.node, i, v)
 	}
 	return nil
 }
 
-func (rec *recorder) callHost(t *task, h *HostCall) error {
-	n := t.node
+// call runs the rule, and has memory that the host cannot address get its outputs.
+func (h *HostCall) call() error {
+	t, n := h.task, h.task.node
 	if p := profile.Load(); p != nil {
 		begun := time.Now()
 		defer func() { p.addHost(t, time.Since(begun)) }()
 	}
 	if k := n.holder.kernels(); k != nil {
-		j := rec.job
+		j := h.rec.job
 		begun := time.Now()
 		h.until = k.end(begun)
 		if k.bounded() {

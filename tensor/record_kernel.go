@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -74,13 +75,28 @@ func (k *kernelScratch) arrange(shape Shape, ops []Operand) *kernelgen.Layout {
 	return l
 }
 
+// executor encodes what needs no rule of an op's own: kernels that are printed, copies and views.
+type executor struct {
+	*current
+	s       *Stream
+	dev     *metal.Device
+	memory  *allocator
+	batcher *batcher
+	places  *placer
+
+	texts  map[string]metal.Source // generated kernels by key
+	key    []byte
+	kernel kernelScratch
+	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
+}
+
 // addOperand makes a value an operand of the expression, unless it is one already: its number is its place in k.values.
-func (rec *recorder) addOperand(v Value, shape Shape) error {
-	k := &rec.kernel
+func (x *executor) addOperand(v Value, shape Shape) error {
+	k := &x.kernel
 	if slices.Contains(k.values, v) {
 		return nil
 	}
-	o, err := rec.operand(v)
+	o, err := x.places.operand(v)
 	if err != nil {
 		return err
 	}
@@ -108,8 +124,8 @@ func classIn(v View, shape Shape) kernelgen.Class {
 }
 
 // addSteps fills the scratch with the members' expressions: first all operands, then the steps.
-func (rec *recorder) addSteps(members []int32, shape Shape) error {
-	k, p := &rec.kernel, &rec.plan
+func (x *executor) addSteps(members []int32, shape Shape) error {
+	k, p := &x.kernel, &x.plan
 	for _, slot := range members {
 		p.step[slot] = 0
 	}
@@ -119,20 +135,20 @@ func (rec *recorder) addSteps(members []int32, shape Shape) error {
 		}
 	}()
 	for _, slot := range members {
-		for _, v := range rec.seg.tasks[slot].reads() {
-			if rec.stepOf(v) == notMember {
-				if err := rec.addOperand(v, shape); err != nil {
+		for _, v := range x.seg.tasks[slot].reads() {
+			if x.stepOf(v) == notMember {
+				if err := x.addOperand(v, shape); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for i, slot := range members {
-		t := &rec.seg.tasks[slot]
+		t := &x.seg.tasks[slot]
 		args := k.cut(t.from)
 		k.dtypes = k.dtypes[:0]
 		for j, v := range t.reads() {
-			if args[j] = rec.stepOf(v); args[j] == notMember {
+			if args[j] = x.stepOf(v); args[j] == notMember {
 				args[j] = slices.Index(k.values, v)
 			}
 			k.dtypes = append(k.dtypes, v.Spec().DType)
@@ -149,24 +165,24 @@ func (rec *recorder) addSteps(members []int32, shape Shape) error {
 }
 
 // stepOf is the place in the expression of a value that a member computes, else notMember.
-func (rec *recorder) stepOf(v Value) int {
-	if v.Node.seg != rec.seg {
+func (x *executor) stepOf(v Value) int {
+	if v.Node.seg != x.seg {
 		return notMember
 	}
-	return int(rec.plan.step[v.Node.slot])
+	return int(x.plan.step[v.Node.slot])
 }
 
 // source is the kernel of the scratch's key, printed on first use.
-func (rec *recorder) source(label string, float64s bool, print func() string) metal.Source {
-	if src, ok := rec.texts[string(rec.key)]; ok {
+func (x *executor) source(label string, float64s bool, print func() string) metal.Source {
+	if src, ok := x.texts[string(x.key)]; ok {
 		return src
 	}
-	if len(rec.texts) >= maxTexts {
-		clear(rec.texts)
+	if len(x.texts) >= maxTexts {
+		clear(x.texts)
 	}
 	src := metal.Source{Label: label, Text: print(),
 		Options: metal.Options{MathMode: metal.MathSafe, Float64: float64s, Portable: true}}
-	rec.texts[string(rec.key)] = src
+	x.texts[string(x.key)] = src
 	return src
 }
 
@@ -190,8 +206,8 @@ func bindSpan(enc *metal.Encoder, param int, o Operand, shape Shape) {
 }
 
 // numbers are int or long arguments: inline, or in a temporary buffer where they are many.
-func (rec *recorder) numbers(v []int, wide bool) (View, error) {
-	k := &rec.kernel
+func (x *executor) numbers(v []int, wide bool) (View, error) {
+	k := &x.kernel
 	k.list, k.numbers = v, k.numbers[:0]
 	for _, x := range v {
 		if wide {
@@ -201,30 +217,75 @@ func (rec *recorder) numbers(v []int, wide bool) (View, error) {
 		}
 	}
 	view := View{inline: k.numbers}
-	if len(k.numbers) > rec.dev.Info().Limits.InlineBytes {
-		return rec.memory.upload(view)
+	if len(k.numbers) > x.dev.Info().Limits.InlineBytes {
+		return x.memory.upload(view)
 	}
 	return view, nil
 }
 
 // pipeline compiles, or finds, a kernel.
-func (rec *recorder) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
+func (x *executor) pipeline(src metal.Source, entry string) (*metal.Pipeline, error) {
 	var compiling Span
-	if timeline.Load() != nil && !rec.dev.LibraryCached(src) {
-		compiling = rec.span("compile", src.Label)
+	if timeline.Load() != nil && !x.dev.LibraryCached(src) {
+		compiling = x.s.span("compile", src.Label)
 	}
 	var begun time.Time
 	p := profile.Load()
-	if p != nil && !rec.dev.LibraryCached(src) {
+	if p != nil && !x.dev.LibraryCached(src) {
 		begun = time.Now()
 	}
-	lib, err := rec.dev.LibraryFor(rec.job.ctx, src, rec.job.proof.holder.Libraries())
-	compiling.End(rec.batcher.place)
+	lib, err := x.dev.LibraryFor(x.job.ctx, src, x.job.proof.holder.Libraries())
+	compiling.End(x.batcher.place)
 	if !begun.IsZero() {
-		p.add(profileKey{src.Label, "compile", rec.batcher.place}, ProfileRow{Calls: 1, Time: time.Since(begun)})
+		p.add(profileKey{src.Label, "compile", x.batcher.place}, ProfileRow{Calls: 1, Time: time.Since(begun)})
 	}
 	if err != nil {
 		return nil, err
 	}
 	return lib.Pipeline(entry)
+}
+
+// dispatch binds arguments and encodes a launch.
+func (x *executor) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
+	if len(args) != len(p.Params()) {
+		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
+	}
+	for i := range args {
+		if a := &args[i]; a.kind == argBad {
+			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
+		} else if (a.kind == argView || a.kind == argSpan) && a.view.buf == nil && p.Params()[i].Write {
+			v, err := x.memory.upload(a.view)
+			if err != nil {
+				return err
+			}
+			a.view = v
+		}
+	}
+	enc := x.batcher.encoder(label)
+	enc.SetPipeline(p)
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.kind == argBytes:
+			if n := p.Params()[i].ElemSize; n > 0 && len(a.view.inline)%n != 0 {
+				return fmt.Errorf("kernel %s, argument %d: %d bytes, an element of %s has %d", p.Name(), i, len(a.view.inline),
+					p.Params()[i].Name, n)
+			}
+			enc.SetBytes(i, a.view.inline)
+		case a.kind == argSmall:
+			if n := p.Params()[i].ElemSize; n != int(a.n) {
+				return fmt.Errorf("kernel %s, argument %d: %d bytes, %s has %d", p.Name(), i, a.n, p.Params()[i].Name, n)
+			}
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
+			enc.SetBytes(i, word[:a.n])
+		case a.kind == argSpan:
+			bind(enc, i, a.view, a.view.OffsetBytes, a.bytes)
+		case a.view.buf != nil:
+			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
+		case a.view.OffsetBytes <= int64(len(a.view.inline)):
+			enc.SetBytes(i, a.view.inline[a.view.OffsetBytes:])
+		}
+	}
+	return enc.Dispatch(grid, threadgroup)
 }

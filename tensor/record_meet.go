@@ -136,7 +136,7 @@ type arrival struct {
 func (q *batcher) arrive(t *metal.Transfer) {
 	of := func(a arrival) bool { return a.transfer == t }
 	known := q.batch != nil && slices.ContainsFunc(q.batch.arrivals, of)
-	if !known && q.whole == 0 {
+	if !known && q.atomicGroup == 0 {
 		q.room()
 	}
 	a := arrival{transfer: t}
@@ -157,11 +157,11 @@ func (q *batcher) room() {
 	}
 }
 
-// own reports whether a node is of the segment that is being recorded.
-func (rec *recorder) own(n *Node) bool {
+// has reports whether a node is of the segment.
+func (seg *segment) has(n *Node) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.seg == rec.seg
+	return n.seg == seg
 }
 
 // running drops command buffers that have ended from a list.

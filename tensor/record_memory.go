@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
@@ -12,7 +11,7 @@ type allocator struct {
 	dev     *metal.Device
 	batcher *batcher
 	free    freeList
-	crowd   crowd           // of the segment that is being recorded
+	group   storageGroup    // of the segment that is being recorded
 	pieces  []int           // that strides are cut from
 	temps   []*metal.Buffer // of the unit that is being recorded
 	lent    []*metal.Buffer // those of them that someone reads after the unit
@@ -112,7 +111,7 @@ func (m *allocator) fresh(n int64, o *metal.Origin, fill bool) (*metal.Buffer, e
 	if n >= leastFree {
 		if mem := m.dev.Memory(); mem.Active+n > mem.Limit/4*3 || o.Account.Near(n) {
 			m.free.flush()
-			if m.batcher.batch != nil && m.batcher.batch.cb != nil && m.batcher.whole == 0 {
+			if m.batcher.batch != nil && m.batcher.batch.cb != nil && m.batcher.atomicGroup == 0 {
 				m.batcher.commit(false)
 			}
 		}
@@ -214,34 +213,6 @@ func (m *allocator) copied(b []byte) (*metal.Buffer, error) {
 	return buf, buf.WriteBytes(0, b)
 }
 
-// allot allocates output i of a node, row-contiguous. Filled says that all of it is written before any of it is read.
-func (rec *recorder) allot(n *Node, i int, filled bool) error {
-	origin := n.origin(i)
-	buf, err := rec.memory.alloc(n.out[i].spec.NBytes(), &origin, filled)
-	if err != nil {
-		return err
-	}
-	rec.allotIn(n, i, buf)
-	return nil
-}
-
-// allotIn makes a buffer output i of a node, whose origin it has.
-func (rec *recorder) allotIn(n *Node, i int, buf *metal.Buffer) {
-	o := &n.out[i]
-	var st *storage
-	switch {
-	case buf.Len() <= crowdBytes/2 && rec.plan.live[int(rec.plan.base[n.slot])+i]:
-		st = rec.memory.crowd.next(rec.dev, buf)
-	case i == 0:
-		st = &n.home
-		st.again()
-	default:
-		st = &storage{}
-	}
-	st.buf, st.dev, st.stream = buf, rec.dev, rec.s
-	rec.setData(n, i, View{buf: buf, owner: st, Strides: rec.memory.strides(o.spec.Shape)})
-}
-
 // strides is Shape.Strides, cut from a piece that a few arrays share.
 func (m *allocator) strides(s Shape) []int {
 	st := m.cut(len(s))
@@ -276,54 +247,4 @@ func (n *Node) origin(i int) metal.Origin {
 	s := n.out[i].spec
 	return metal.Origin{Op: n.op.name, Place: n.Place(), Shape: s.Shape,
 		Type: s.DType.String(), Account: n.holder.account(), Owner: n.holder.memory()}
-}
-
-// setData makes v the data of output i of a node of the segment.
-func (rec *recorder) setData(n *Node, i int, v View) {
-	if st := v.owner; st != nil {
-		st.hold()
-		if rec.plan.live[int(rec.plan.base[n.slot])+i] {
-			held := n.holder.lists(v.buf) && n.out[i].reached.Load() != escaped
-			st.own(held)
-			if held {
-				n.holder.list(n, i, st)
-			}
-		}
-	}
-	n.mu.Lock()
-	n.out[i].data = v
-	n.mu.Unlock()
-}
-
-// operand is where an input's elements lie, in memory that this device can read: what lies elsewhere is copied.
-func (rec *recorder) operand(v Value) (Operand, error) {
-	o, err := rec.located(v)
-	if st := o.owner; err == nil && st != nil && st.dev != nil && st.dev != rec.dev {
-		o.View, err = rec.memory.replica(o.View, o.Spec, rec.batcher.computing(v.Node, st.dev))
-	}
-	return o, err
-}
-
-// located is where an input's elements lie, in whichever device's memory.
-func (rec *recorder) located(v Value) (Operand, error) {
-	o := &v.Node.out[v.Out]
-	if rec.preview != nil {
-		return Operand{o.spec, rec.preview.view(v)}, nil
-	}
-	v.Node.mu.Lock()
-	data, gone := o.data, o.gone || o.spent
-	v.Node.mu.Unlock()
-	if gone {
-		return Operand{}, fmt.Errorf("the value of %v was dropped: it had been declared unread", v.Node)
-	}
-	if data.buf == nil && len(data.inline) > inlineBytes {
-		var err error
-		if data, err = rec.memory.upload(data); err != nil {
-			return Operand{}, err
-		}
-	}
-	if st := data.owner; st != nil && st.stream != rec.s {
-		st.shared.Store(true)
-	}
-	return Operand{o.spec, data}, nil
 }

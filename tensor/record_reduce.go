@@ -7,25 +7,25 @@ import (
 )
 
 // reduce encodes a reduction, with the element-wise members that only it reads computed on the way.
-func (rec *recorder) reduce(members []int32) error {
-	root := rec.seg.tasks[members[len(members)-1]].node
-	shape, err := rec.reduction(members)
+func (x *executor) reduce(members []int32) error {
+	root := x.seg.tasks[members[len(members)-1]].node
+	shape, err := x.reduction(members)
 	if err != nil {
 		return err
 	}
 	out := root.out[0].spec
-	rec.job.bytes.Add(Spec{shape, rec.kernel.specs[0].DType}.NBytes())
-	if err := rec.allot(root, 0, true); err != nil || out.Shape.Size() == 0 {
+	x.job.bytes.Add(Spec{shape, x.kernel.specs[0].DType}.NBytes())
+	if err := x.places.allot(root, 0, true); err != nil || out.Shape.Size() == 0 {
 		return err
 	}
-	return rec.passes(root.op.name, shape, Operand{out, root.out[0].data})
+	return x.passes(root.op.name, shape, Operand{out, root.out[0].data})
 }
 
 // reduction fills the scratch with a reduction and what is computed on the way, and gives the shape that it goes over.
 // If it has outputs, its first pass is planned.
-func (rec *recorder) reduction(members []int32) (Shape, error) {
-	k := &rec.kernel
-	root := &rec.seg.tasks[members[len(members)-1]]
+func (x *executor) reduction(members []int32) (Shape, error) {
+	k := &x.kernel
+	root := &x.seg.tasks[members[len(members)-1]]
 	k.specs = k.specs[:0]
 	for _, v := range root.in {
 		k.specs = append(k.specs, v.Spec())
@@ -57,11 +57,11 @@ func (rec *recorder) reduction(members []int32) (Shape, error) {
 	if outputs != out.Shape.Size() {
 		return nil, fmt.Errorf("BUG: reducing axes %v of %v does not give %v", axes, shape, out.Shape)
 	}
-	if err := rec.addSteps(members[:len(members)-1], shape); err != nil {
+	if err := x.addSteps(members[:len(members)-1], shape); err != nil {
 		return nil, err
 	}
 	if len(members) == 1 {
-		if err := rec.addOperand(root.in[0], shape); err != nil {
+		if err := x.addOperand(root.in[0], shape); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func (k *kernelScratch) beginPass() {
 }
 
 // passes encodes the kernels of the scratch's reduction: one, or more through temporaries for long ones.
-func (rec *recorder) passes(label string, shape Shape, out Operand) error {
-	k := &rec.kernel
+func (x *executor) passes(label string, shape Shape, out Operand) error {
+	k := &x.kernel
 	red, plan, ops := &k.red, &k.plan, k.ops
 	for {
 		k.beginPass()
@@ -109,15 +109,15 @@ func (rec *recorder) passes(label string, shape Shape, out Operand) error {
 		to := out
 		if again || pass.Raw {
 			acc := kernelgen.AccSize(red.Reducer.Acc)
-			origin := rec.memory.origin(rec.batcher.op.temporary)
-			buf, err := rec.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin, true)
+			origin := x.memory.origin(x.batcher.op.temporary)
+			buf, err := x.memory.alloc(int64(pass.Outputs)*int64(pass.Parts)*int64(acc), &origin, true)
 			if err != nil {
 				return err
 			}
-			rec.memory.temps = append(rec.memory.temps, buf)
+			x.memory.temps = append(x.memory.temps, buf)
 			to = Operand{View: View{buf: buf}}
 		}
-		if err := rec.pass(label, shape, ops, to); err != nil || !again && !pass.Raw {
+		if err := x.pass(label, shape, ops, to); err != nil || !again && !pass.Raw {
 			return err
 		}
 		// The accumulators are the next pass's elements.
@@ -157,22 +157,22 @@ func (k *kernelScratch) planRest(shape Shape) kernelgen.Pass {
 }
 
 // pass encodes one kernel of the scratch's reduction. A nil shape says that the only operand is a whole buffer.
-func (rec *recorder) pass(label string, shape Shape, ops []Operand, to Operand) error {
-	k := &rec.kernel
+func (x *executor) pass(label string, shape Shape, ops []Operand, to Operand) error {
+	k := &x.kernel
 	red, plan := &k.red, &k.plan
-	rec.key = red.Key(append(rec.key[:0], 'r'))
+	x.key = red.Key(append(x.key[:0], 'r'))
 	float64s := red.Expr.Float64() || red.OutType == "double" || red.Reducer.Acc == "double"
-	src := rec.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
-	p, err := rec.pipeline(src, kernelgen.ReduceEntry)
+	src := x.source(label, float64s, func() string { return kernelgen.PrintReduce(red) })
+	p, err := x.pipeline(src, kernelgen.ReduceEntry)
 	if err != nil {
 		return err
 	}
 	scalar := func(i int) bool { return red.Expr.Operands[i].Class == kernelgen.Scalar }
-	numbers, err := rec.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
+	numbers, err := x.numbers(plan.Numbers(k.list[:0], red.Pass, scalar), red.Pass.Wide)
 	if err != nil {
 		return err
 	}
-	enc := rec.batcher.encoder(label)
+	enc := x.batcher.encoder(label)
 	enc.SetPipeline(p)
 	for i, o := range ops {
 		switch {

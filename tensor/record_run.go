@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,9 +54,9 @@ func (r *Run) AllContiguous(n int) ([]Operand, error) {
 	return r.In[:n], nil
 }
 
-// Dense is input i as it lies, but for arrays of one value that a creation function made, and views of them: they have
-// one element in memory, and are copied to have all.
-func (r *Run) Dense(i int) (Operand, error) {
+// Expanded is input i as it lies, but for arrays of one value that a creation function made, and views of them: they
+// have one element in memory, and are copied to have all.
+func (r *Run) Expanded(i int) (Operand, error) {
 	if v := r.in[i]; !v.Node.out[v.Out].filled {
 		return r.In[i], nil
 	}
@@ -69,7 +68,7 @@ func (r *Run) ContiguousOf(o Operand) (Operand, error) {
 	if o.RowContiguous() {
 		return o, nil
 	}
-	return r.e.contiguous(o)
+	return r.e.exec.contiguous(o)
 }
 
 // Temp is memory for an array of the spec, in row-major order, with any contents. It is given back after the call.
@@ -77,7 +76,7 @@ func (r *Run) Temp(spec Spec) (Operand, error) { return r.e.memory.temp(spec) }
 
 // CopyTo copies src, broadcast to dst's shape and converted to its dtype, to dst; both may lie in any way, but must
 // not overlap. It fails if the shapes do not fit.
-func (r *Run) CopyTo(dst, src Operand) error { return r.e.copyTo(dst, src) }
+func (r *Run) CopyTo(dst, src Operand) error { return r.e.exec.copyTo(dst, src) }
 
 // Fill sets all elements of out to pattern, which is one element.
 func (r *Run) Fill(out Operand, pattern []byte) error {
@@ -88,7 +87,7 @@ func (r *Run) Fill(out Operand, pattern []byte) error {
 		return nil
 	}
 	if !out.RowContiguous() || out.buf == nil {
-		return r.e.copyTo(out, Operand{Spec{Shape{}, out.DType}, View{inline: append([]byte(nil), pattern...)}})
+		return r.e.exec.copyTo(out, Operand{Spec{Shape{}, out.DType}, View{inline: append([]byte(nil), pattern...)}})
 	}
 	enc := r.e.batcher.encoder(r.node.op.name)
 	return enc.Fill(metal.Range{Buf: out.buf, Offset: out.OffsetBytes, Bytes: out.NBytes()}, pattern)
@@ -97,13 +96,13 @@ func (r *Run) Fill(out Operand, pattern []byte) error {
 // Kernel is the pipeline of an entry point of MSL text: compiled on first use. It fails with the text's errors, and
 // with the context's cause when the evaluation is cancelled.
 func (r *Run) Kernel(src metal.Source, entry string) (*metal.Pipeline, error) {
-	return r.e.pipeline(src, entry)
+	return r.e.exec.pipeline(src, entry)
 }
 
 // Dispatch encodes a run of a kernel over a grid of threads, with arguments in the order of its parameters. It
 // fails if one does not fit.
 func (r *Run) Dispatch(p *metal.Pipeline, grid, threadgroup metal.Size, args ...Arg) error {
-	return r.e.dispatch(r.node.op.name, p, grid, threadgroup, args)
+	return r.e.exec.dispatch(r.node.op.name, p, grid, threadgroup, args)
 }
 
 // Changed says how many bytes of output 0 the kernels of an op with Updates write, for profiles: all, if nothing is
@@ -116,12 +115,11 @@ func (r *Run) Changed(bytes int64) {
 
 // Check has f called with the bytes of o (a temporary or an output, row-contiguous) when the kernels have run: its
 // error becomes the node's. F runs on a goroutine of the driver: it must be quick, and must not keep the bytes.
-func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.checkAtEnd(r.node, o, f) }
+func (r *Run) Check(o Operand, f func(b []byte) error) { r.e.places.checkAtEnd(r.node, o, f) }
 
-// runRule runs a Run rule.
-func (rec *recorder) runRule(t *task) error {
+// record runs the Run rule of a task's op. No rule keeps r, which serves the next one.
+func (r *Run) record(rec *recorder, t *task) error {
 	n := t.node
-	r := &rec.rule // no rule keeps it
 	defer func() {
 		clear(r.In)
 		clear(r.Out)
@@ -136,9 +134,9 @@ func (rec *recorder) runRule(t *task) error {
 		if i >= t.from {
 			continue
 		}
-		o, err := rec.operand(v)
+		o, err := rec.places.operand(v)
 		if err == nil && slices.ContainsFunc(o.Strides, func(s int) bool { return s < 0 }) {
-			o, err = rec.contiguous(o)
+			o, err = rec.exec.contiguous(o)
 		}
 		if err != nil {
 			return err
@@ -154,7 +152,7 @@ func (rec *recorder) runRule(t *task) error {
 			r.Out[i] = Operand{spec, View{Strides: spec.Shape.Strides()}}
 			continue
 		}
-		if err := rec.allot(n, i, n.op.fillsOutputs(n.attrs)); err != nil {
+		if err := rec.places.allot(n, i, n.op.fillsOutputs(n.attrs)); err != nil {
 			return err
 		}
 		r.Out[i] = Operand{spec, n.out[i].data}
@@ -199,7 +197,7 @@ func (r *Run) update() error {
 		if from < 0 || r.Out[i].buf != nil {
 			continue
 		}
-		if err := r.e.update(r.task, r, i, from); err != nil {
+		if err := r.startFrom(i, from); err != nil {
 			return err
 		}
 		r.Out[i].View = n.out[i].data
@@ -207,10 +205,10 @@ func (r *Run) update() error {
 	return nil
 }
 
-// update makes output out a copy of input from, which the op changes in place, or its storage where nothing else reads
-// it.
-func (rec *recorder) update(t *task, r *Run, out, from int) error {
-	n := t.node
+// startFrom makes output out a copy of input from, which the op changes in place, or its storage where nothing else
+// reads it.
+func (r *Run) startFrom(out, from int) error {
+	rec, t, n := r.e, r.task, r.node
 	if from >= t.from || !r.In[from].Shape.Equal(n.out[out].spec.Shape) {
 		return errors.New("BUG: Updates names an input of another shape")
 	}
@@ -221,9 +219,9 @@ func (rec *recorder) update(t *task, r *Run, out, from int) error {
 	}
 	if st != nil && !rec.plan.single && o.RowContiguous() && o.OffsetBytes == 0 && o.DType == n.out[out].spec.DType &&
 		o.buf.Len() == max(o.NBytes(), leastBuffer) && st.users.Load() == 1 && t.readsOnce(v) &&
-		rec.mayOverwrite(v, st, []int32{n.slot}) {
+		rec.places.mayOverwrite(v, st, []int32{n.slot}) {
 		o.buf.SetOrigin(n.origin(out))
-		rec.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
+		rec.places.setData(n, out, View{buf: o.buf, owner: st, Strides: o.Shape.Strides()})
 		if mem := rec.dev.Memory(); mem.Active > mem.Limit/2 && rec.batcher.batch != nil && !rec.batcher.dry {
 			rec.batcher.commit(false) // its memory cannot come back while the unit is recorded
 		}
@@ -234,13 +232,13 @@ func (rec *recorder) update(t *task, r *Run, out, from int) error {
 		}
 		return nil
 	}
-	if err := rec.allot(n, out, true); err != nil {
+	if err := rec.places.allot(n, out, true); err != nil {
 		return err
 	}
 	if u := rec.batcher.update; u != nil {
 		u.copied += o.NBytes()
 	}
-	return rec.copyTo(Operand{n.out[out].spec, n.out[out].data}, o)
+	return rec.exec.copyTo(Operand{n.out[out].spec, n.out[out].data}, o)
 }
 
 // readsOnce reports whether only one input of the task is the value.
@@ -252,72 +250,4 @@ func (t *task) readsOnce(v Value) bool {
 		}
 	}
 	return reads == 1
-}
-
-// dispatch binds arguments and encodes a launch.
-func (rec *recorder) dispatch(label string, p *metal.Pipeline, grid, threadgroup metal.Size, args []Arg) error {
-	if len(args) != len(p.Params()) {
-		return fmt.Errorf("kernel %s has %d parameters, %d were given", p.Name(), len(p.Params()), len(args))
-	}
-	for i := range args {
-		if a := &args[i]; a.kind == argBad {
-			return fmt.Errorf("kernel %s, argument %d: %s", p.Name(), i, string(a.view.inline))
-		} else if (a.kind == argView || a.kind == argSpan) && a.view.buf == nil && p.Params()[i].Write {
-			v, err := rec.memory.upload(a.view)
-			if err != nil {
-				return err
-			}
-			a.view = v
-		}
-	}
-	enc := rec.batcher.encoder(label)
-	enc.SetPipeline(p)
-	for i := range args {
-		a := &args[i]
-		switch {
-		case a.kind == argBytes:
-			if n := p.Params()[i].ElemSize; n > 0 && len(a.view.inline)%n != 0 {
-				return fmt.Errorf("kernel %s, argument %d: %d bytes, an element of %s has %d", p.Name(), i, len(a.view.inline),
-					p.Params()[i].Name, n)
-			}
-			enc.SetBytes(i, a.view.inline)
-		case a.kind == argSmall:
-			if n := p.Params()[i].ElemSize; n != int(a.n) {
-				return fmt.Errorf("kernel %s, argument %d: %d bytes, %s has %d", p.Name(), i, a.n, p.Params()[i].Name, n)
-			}
-			var word [8]byte
-			binary.LittleEndian.PutUint64(word[:], uint64(a.view.OffsetBytes))
-			enc.SetBytes(i, word[:a.n])
-		case a.kind == argSpan:
-			bind(enc, i, a.view, a.view.OffsetBytes, a.bytes)
-		case a.view.buf != nil:
-			enc.SetBuffer(i, a.view.buf, a.view.OffsetBytes)
-		case a.view.OffsetBytes <= int64(len(a.view.inline)):
-			enc.SetBytes(i, a.view.inline[a.view.OffsetBytes:])
-		}
-	}
-	return enc.Dispatch(grid, threadgroup)
-}
-
-// checkAtEnd has f called with a result's bytes when the batch has run: until then no later command may write to them.
-func (rec *recorder) checkAtEnd(n *Node, o Operand, f func([]byte) error) {
-	if o.buf != nil {
-		rec.checkBytes(n, o, o.NBytes(), f)
-	}
-}
-
-// checkBytes is checkAtEnd of n bytes at the operand's place.
-func (rec *recorder) checkBytes(n *Node, o Operand, bytes int64, f func([]byte) error) {
-	o.buf.Retain()
-	rec.memory.lend(o.buf)
-	if o.owner != nil {
-		o.owner.shared.Store(true)
-	}
-	b := rec.batcher.open()
-	c := &check{node: n, buf: o.buf, at: o.OffsetBytes, n: bytes, f: f, first: rec.batcher.first,
-		last: rec.batcher.commands()}
-	b.checks = append(b.checks, c)
-	if changes.n.Load() > 0 {
-		rec.batcher.checks = append(rec.batcher.checks, c)
-	}
 }

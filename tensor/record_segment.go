@@ -7,26 +7,27 @@ import (
 	"github.com/mlxlua/mlxlua/metal"
 )
 
-// recorder turns segments into command buffers, on its stream's goroutine.
+// recorder turns segments into command buffers, on its stream's goroutine. It goes over the units of a plan; what it
+// holds knows how: where values lie, how kernels are encoded, when commands are handed over.
 type recorder struct {
+	current
 	s   *Stream
 	dev *metal.Device
 
+	batcher batcher
+	memory  allocator
+	places  placer
+	exec    executor
+	rule    Run // of the Run rule that is being executed
+	gates   gates
+	steps   steps
+}
+
+// current is what a recorder is at.
+type current struct {
 	job     *job
 	seg     *segment
 	plan    plan
-	batcher batcher
-	memory  allocator
-
-	texts  map[string]metal.Source // generated kernels by key
-	key    []byte
-	kernel kernelScratch
-	spare  kernelScratch // for a copy that a rule makes while its own kernel is being prepared
-	rule   Run           // of the Run rule that is being executed
-
-	gates gates
-	steps steps
-
 	preview *preview // what is recorded is not to run: nil otherwise
 	dry     *dry     // what is recorded is for a take: nil otherwise
 }
@@ -35,9 +36,12 @@ func (rec *recorder) init(s *Stream) {
 	rec.s, rec.dev = s, s.dev
 	rec.batcher = batcher{s: s, dev: s.dev, pace: s.dev.Info().Pace}
 	rec.memory = allocator{dev: s.dev, batcher: &rec.batcher}
+	rec.places = placer{current: &rec.current, s: s, dev: s.dev, memory: &rec.memory, batcher: &rec.batcher,
+		gates: &rec.gates}
+	rec.exec = executor{current: &rec.current, s: s, dev: s.dev, memory: &rec.memory, batcher: &rec.batcher,
+		places: &rec.places, texts: map[string]metal.Source{}}
 	rec.gates = gates{rec: rec, skips: s.dev.Info().Skips, behind: map[*metal.Buffer][]*Change{}}
 	rec.steps.rec = rec
-	rec.texts = map[string]metal.Source{}
 }
 
 // beginSegment makes the segment the one that is recorded.
@@ -52,8 +56,8 @@ func (rec *recorder) runSegment(seg *segment) {
 	rec.beginSegment(seg)
 	defer rec.endSegment(seg)
 	if !rec.job.stopped.Load() {
-		planning := rec.span("plan", "plan")
-		rec.makePlan()
+		planning := rec.s.span("plan", "plan")
+		rec.makePlan(rec.s)
 		rec.refuseTooLarge()
 		planning.End(Place{})
 		for _, u := range rec.plan.units {
@@ -126,7 +130,7 @@ func (rec *recorder) endSegment(seg *segment) {
 	rec.batcher.members, rec.batcher.early = rec.batcher.members[:0], nil
 	rec.gates.endSegment()
 	rec.memory.free.flush()
-	rec.memory.crowd = crowd{} // evaluations do not keep each other's memory
+	rec.memory.group = storageGroup{} // evaluations do not keep each other's memory
 	rec.batcher.commit(true)
 	tasks := seg.tasks
 	seg.tasks = nil // the nodes hold on to seg

@@ -17,18 +17,18 @@ func (rec *recorder) recordUnit(u unit) {
 		rec.recordSingly(members)
 		return
 	}
-	rec.batcher.first, rec.batcher.early, rec.batcher.whole = rec.batcher.commands(), nil, 0
+	rec.batcher.first, rec.batcher.early, rec.batcher.atomicGroup = rec.batcher.commands(), nil, 0
 	rec.batcher.update = nil
 	rec.batcher.spoils = false
 	err := rec.seg.tasks[members[0]].node.failure()
 	if err == nil {
 		root := &rec.seg.tasks[members[len(members)-1]]
-		recording := rec.span("record", root.node.op.name)
+		recording := rec.s.span("record", root.node.op.name)
 		if err = rec.recordMembers(members); err == nil && rec.plan.single {
-			err = rec.inspect(root)
+			err = rec.batcher.inspect(root)
 		}
 		recording.End(root.node.Place())
-		rec.kernel.begin()
+		rec.exec.kernel.begin()
 	}
 	if err != nil {
 		for _, slot := range members {
@@ -111,15 +111,15 @@ func (rec *recorder) recordMembers(members []int32) (err error) {
 	case p.record != nil:
 		return p.record(rec, root)
 	case root.elementwise():
-		return rec.elementwise(members)
+		return rec.exec.elementwise(members)
 	case p.reduce != nil:
-		return rec.reduce(members)
+		return rec.exec.reduce(members)
 	case p.view != nil:
-		return rec.viewRule(root)
+		return rec.exec.viewRule(root)
 	case p.run != nil:
-		return rec.runRule(root)
+		return rec.rule.record(rec, root)
 	case p.host != nil:
-		return rec.hostRule(root)
+		return newHostCall(rec, root).record()
 	}
 	return errors.New("BUG: the op has no executor")
 }
@@ -134,7 +134,7 @@ func (rec *recorder) await(t *task) error {
 			}
 		} else if n.now() == undone {
 			return errUndone
-		} else if len(rec.batcher.older) > 0 && n.now() == Scheduled && !rec.own(n) {
+		} else if len(rec.batcher.older) > 0 && n.now() == Scheduled && !rec.seg.has(n) {
 			rec.batcher.followOlder()
 		}
 		if err := n.failure(); err != nil {
@@ -155,12 +155,12 @@ func (rec *recorder) finish(t *task, err error) {
 	b.nodes = append(b.nodes, sn)
 	if err == nil {
 		for i := range t.node.out {
-			rec.spendUnread(Value{t.node, i})
+			rec.places.spendUnread(Value{t.node, i})
 		}
 	}
 	for _, v := range t.reads() {
 		v.Node.out[v.Out].readers.n.Add(recordedReader - 1)
-		rec.spendUnread(v)
+		rec.places.spendUnread(v)
 	}
 	if err != nil {
 		t.node.settle(t.node.runError(err))
@@ -197,36 +197,5 @@ func (t *task) unplace() {
 	defer n.mu.Unlock()
 	for i := range n.out {
 		n.out[i].forget()
-	}
-}
-
-// spendUnread has later calls use a value's storage if no one will read the value. When all that read it have run, and
-// have not been undone, it is gone.
-func (rec *recorder) spendUnread(v Value) {
-	o := &v.Node.out[v.Out]
-	if o.readers.waiting() != 0 || !v.unheld(rec.job.proof) {
-		return
-	}
-	if !rec.gates.maySpend(v) {
-		rec.gates.keep(v)
-		return
-	}
-	v.Node.mu.Lock()
-	if !v.unheldLocked(rec.job.proof) { // an undoing has just given it back
-		v.Node.mu.Unlock()
-		return
-	}
-	st := o.data.owner
-	spend := !o.spent && !o.gone
-	o.spent = true
-	v.Node.mu.Unlock()
-	if spend && st != nil && st.users.Add(-1) == 0 && st.writable(rec.s) {
-		st.buf.Retain()
-		rec.memory.recycle(st.buf)
-	}
-	if !rec.dev.Retains() && !v.changing() { // nothing is kept, to see what that prevents
-		v.Node.mu.Lock()
-		v.Node.drop(v.Out)
-		v.Node.mu.Unlock()
 	}
 }

@@ -6,30 +6,30 @@ import (
 )
 
 // viewRule gives a node views of its input's bytes; where the rule cannot, of a contiguous copy.
-func (rec *recorder) viewRule(t *task) error {
-	n, k := t.node, &rec.kernel
+func (x *executor) viewRule(t *task) error {
+	n, k := t.node, &x.kernel
 	k.specs = k.specs[:0]
 	for _, v := range t.in {
 		k.specs = append(k.specs, v.Spec())
 	}
 	specs := k.specs
-	in, err := rec.located(t.in[0]) // a view of another device's array lies there: who reads it moves its range only
+	in, err := x.places.located(t.in[0]) // a view of another device's array lies there: who reads it moves its range only
 	if err != nil {
 		return err
 	}
-	out := rec.blankOutputs(n, in.View)
+	out := x.blankOutputs(n, in.View)
 	if !t.view(specs, in.View, out) {
-		if in, err = rec.operand(t.in[0]); err != nil {
+		if in, err = x.places.operand(t.in[0]); err != nil {
 			return err
 		}
-		if in, err = rec.copied(in); err != nil {
+		if in, err = x.copied(in); err != nil {
 			return err
 		}
 		if in.owner != nil { // a user of its own, until the outputs have theirs
 			in.owner.hold()
-			defer rec.release(in.owner)
+			defer x.places.release(in.owner)
 		}
-		if out = rec.blankOutputs(n, in.View); !t.view(specs, in.View, out) {
+		if out = x.blankOutputs(n, in.View); !t.view(specs, in.View, out) {
 			return errors.New("BUG: the View rule refuses a contiguous input")
 		}
 	}
@@ -46,10 +46,10 @@ func (rec *recorder) viewRule(t *task) error {
 		}
 		if v.owner == nil && v.buf != nil { // a temporary of this call: another device's bytes, or an uploaded constant
 			v.buf.Retain()
-			rec.memory.lend(v.buf)
-			v.owner = &storage{dev: rec.dev, stream: rec.s, buf: v.buf, external: true}
+			x.memory.lend(v.buf)
+			v.owner = &storage{dev: x.dev, stream: x.s, buf: v.buf, external: true}
 		}
-		rec.setData(n, i, v)
+		x.places.setData(n, i, v)
 	}
 	return nil
 }
@@ -67,25 +67,15 @@ func (t *task) view(specs []Spec, in View, out []Operand) bool {
 func (t *task) isView() bool { return t.node.op.view != nil || t.same() }
 
 // blankOutputs is the outputs of a node as its View rule finds them.
-func (rec *recorder) blankOutputs(n *Node, v View) []Operand {
-	out := resize(rec.kernel.outOps, len(n.out))
-	rec.kernel.outOps = out
+func (x *executor) blankOutputs(n *Node, v View) []Operand {
+	out := resize(x.kernel.outOps, len(n.out))
+	x.kernel.outOps = out
 	for i := range out {
 		out[i].Spec = n.out[i].spec
 		out[i].OffsetBytes = v.OffsetBytes
-		out[i].Strides = rec.memory.cut(len(out[i].Shape))
+		out[i].Strides = x.memory.cut(len(out[i].Shape))
 	}
 	return out
-}
-
-// release gives a user of a storage back.
-func (rec *recorder) release(st *storage) {
-	st.users.Add(-1)
-	if st.holders.Add(-1) == 0 {
-		if buf := st.take(); buf != nil {
-			rec.memory.recycle(buf)
-		}
-	}
 }
 
 // within reports whether elements of that spec lie within the view's memory.

@@ -139,7 +139,7 @@ var errNoTake = errors.New("BUG: a call of a compiled function cannot be recorde
 func (r *Recording) capture(of *recorder, in []layout, need []bool, alike bool) (t *take, err error) {
 	rec := &recorder{}
 	rec.init(of.s)
-	rec.texts = of.texts
+	rec.exec.texts = of.exec.texts
 	d := &dry{dev: of.dev, inline: map[*byte]inlineAt{}, bufs: map[*metal.Buffer]*dryBuffer{}}
 	rec.dry, rec.memory.dry, rec.batcher.dry = d, d, true
 	args, consts := make([]*Array, len(r.specs)), make([]*Array, len(r.consts))
@@ -225,7 +225,7 @@ func (rec *recorder) take(seg *segment, outs []*Array, need []bool, inputs int, 
 	p := &rec.plan
 	p.fuse, p.lead = fuse.Load(), ahead
 	p.countReaders(seg)
-	rec.findLive()
+	rec.findLive(rec.s)
 	p.makeUnits(seg)
 	p.orderUnits(seg, seg.job.proof)
 	p.leadIndices(seg)
@@ -308,6 +308,6 @@ func (t *take) checkAll(rec *recorder, batch *batch) {
 			t.ahead = append(t.ahead, n)
 		}
 		rec.memory.giveBack()
-		rec.kernel.begin()
+		rec.exec.kernel.begin()
 	}
 }

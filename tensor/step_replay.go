@@ -99,7 +99,7 @@ func (k *steps) layouts() error {
 	t := k.t
 	k.in, k.old = resize(k.in, t.from), k.old[:0]
 	for i, v := range t.reads() {
-		o, err := k.rec.operand(v)
+		o, err := k.rec.places.operand(v)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (k *steps) mayWrite(v Value, o *Operand) bool {
 		st.users.Load() != 1 || !t.hasOutput(o.Spec) || !t.readsOnce(v) {
 		return false
 	}
-	return rec.lastRead(v, []int32{t.node.slot}) && st.writable(rec.s)
+	return rec.places.lastRead(v, []int32{t.node.slot}) && st.writable(rec.s)
 }
 
 // mayGate reports whether there may be a gate behind which an input may be written over that changes keep. What the
@@ -256,7 +256,7 @@ func (k *steps) replay() (err error) {
 		}
 		of := k.unitsFrom(i)
 		of.ends = append(of.ends, int32(q.commands()))
-		if q.whole != 0 || k.part != nil || !q.full() {
+		if q.atomicGroup != 0 || k.part != nil || !q.full() {
 			continue
 		}
 		if q.commit(false); rec.job.ctx.Err() != nil {
@@ -387,11 +387,11 @@ func (k *steps) fill(at int32) (err error) {
 	n, to := k.t.node, &k.tk.stores[s.store]
 	var st *storage
 	switch {
-	case buf.Len() <= crowdBytes/2 && rec.plan.live[int(rec.plan.base[n.slot])+to.first]:
-		st = rec.memory.crowd.next(rec.dev, buf)
+	case buf.Len() <= groupBytes/2 && rec.plan.live[int(rec.plan.base[n.slot])+to.first]:
+		st = rec.memory.group.next(rec.dev, buf)
 	case to.first == 0:
 		st = &n.home
-		st.again()
+		st.reset()
 	default:
 		st = &storage{}
 	}
@@ -414,7 +414,7 @@ func (k *steps) placeStore(store int32) {
 		if in := tk.seats[at].input; in >= 0 {
 			v.OffsetBytes += k.in[in].OffsetBytes
 		}
-		k.rec.setData(k.t.node, i, v)
+		k.rec.places.setData(k.t.node, i, v)
 		k.t.node.out[i].filled = o.filled
 	}
 }
@@ -430,7 +430,7 @@ func (k *steps) placeOutputs() {
 		if o.from.input >= 0 {
 			v.inline = k.in[o.from.input].inline[o.from.at:]
 		}
-		k.rec.setData(k.t.node, i, v)
+		k.rec.places.setData(k.t.node, i, v)
 		k.t.node.out[i].filled = o.filled
 	}
 }
@@ -473,7 +473,7 @@ func (k *steps) replayUnit(u *takeUnit) error {
 		if s.store >= 0 {
 			o.owner = k.store[s.store]
 		}
-		rec.checkBytes(k.t.node, o, c.n, c.f)
+		rec.places.checkBytes(k.t.node, o, c.n, c.f)
 	}
 	return nil
 }

@@ -17,15 +17,15 @@ var checkNaN atomic.Bool
 func CheckNaN(on bool) (before bool) { return checkNaN.Swap(on) }
 
 // inspect fails a call that made a NaN or an infinity, once it has run.
-func (rec *recorder) inspect(t *task) error {
+func (q *batcher) inspect(t *task) error {
 	n := t.node
 	if t.isView() {
 		return nil
 	}
-	if err := rec.batcher.drain(); err != nil {
+	if err := q.drain(); err != nil {
 		return err
 	}
-	if rec.batcher.early != nil && *rec.batcher.early != nil {
+	if q.early != nil && *q.early != nil {
 		return nil // it has failed in its own way
 	}
 	infinities, read := true, false // to look for, and whether the inputs were looked at

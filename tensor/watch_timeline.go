@@ -190,12 +190,12 @@ func (t *Timeline) Save(path string) (err error) {
 }
 
 // span begins a span of the stream's planning and encoding.
-func (rec *recorder) span(category, name string) Span {
+func (s *Stream) span(category, name string) Span {
 	t := timeline.Load()
 	if t == nil {
 		return Span{}
 	}
-	return t.begin(rec.s.String()+" planning", category, name)
+	return t.begin(s.String()+" planning", category, name)
 }
 
 // addRun records the run of a batch's command buffer, on the timeline and in the profile.

@@ -210,7 +210,7 @@ func runKernel(r *tensor.Run, a kernelAttrs) error {
 		specs[i] = r.In[i].Spec
 		var err error
 		if d.strided {
-			inputs[i], err = r.Dense(i)
+			inputs[i], err = r.Expanded(i)
 		} else {
 			inputs[i], err = r.Contiguous(i)
 		}
