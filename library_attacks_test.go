@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mlxlua/mlxlua"
+	"github.com/mlxlua/mlxlua/internal/brief"
 )
 
 // spoil is a script that puts a function into the place of everything that it can come to: globals, what is in
@@ -104,6 +105,9 @@ func TestScriptsCannotSpoilLibraries(t *testing.T) {
 		for _, bad := range []string{"loops", "fails"} {
 			for _, loaded := range []bool{false, true} {
 				t.Run(fmt.Sprintf("sandbox %v, %s, loaded %v", opt.Sandbox, bad, loaded), func(t *testing.T) {
+					if brief.Run() && !(opt.Sandbox && loaded) {
+						t.Skip("one goroutine runs each of these, and the race detector is slow")
+					}
 					opt.TimeLimit, opt.InstructionLimit, opt.MemoryLimit = 20*time.Second, 400_000, 256<<20
 					opt.Stdout, opt.Stderr = &strings.Builder{}, &strings.Builder{}
 					s := open(t, opt)
