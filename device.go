@@ -18,9 +18,9 @@ var opened struct {
 }
 
 // OpenDevice opens a device of this process, unless that was done before, and makes the first one the default of all
-// states: "auto" or "" for the best there is, or a name of drivers.Names, with a number where a driver has several
-// devices: "cuda:1" ("cuda" is "cuda:0"). A device that is missing is an error. The CPU is opened beside a GPU: scripts
-// send it what GPUs do not compute.
+// states: "auto" or "" for the best there is, "checked" for the best that keeps each kernel to its buffers, or a name
+// of drivers.Names, with a number where a driver has several devices: "cuda:1" ("cuda" is "cuda:0"). A device that is
+// missing is an error. The CPU is opened beside a GPU: scripts send it what GPUs do not compute.
 func OpenDevice(name string) error { return openDevice(name, 0) }
 
 // openDevice is OpenDevice of a device with so many threads, 0 for any number.

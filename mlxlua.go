@@ -27,7 +27,8 @@ import (
 
 // Options are what a State is opened with; the zero value is right for programs.
 type Options struct {
-	// Device is "auto" or "" for the best there is, or "cpu". One that is missing is an error.
+	// Device is "auto" or "" for the best there is, or a name such as "cpu": see OpenDevice. One that is missing is an
+	// error. In a sandbox "auto" is "checked".
 	Device string
 	// Threads is how many threads run kernels, 0 for one for each processor. All states share the device: it has the
 	// threads that the first Open asks for, and to ask for others later is an error.
@@ -158,6 +159,9 @@ type ScriptError = luabind.ScriptError
 func Open(opt Options) (*State, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
+	}
+	if opt.Sandbox && (opt.Device == "" || opt.Device == "auto") {
+		opt.Device = "checked"
 	}
 	if err := openDevice(opt.Device, opt.Threads); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func (b *bounds) holderLimits() (out tensor.HolderLimits) {
 	if b.s.opt.confined() {
 		out.Outside = errOutside
 	}
-	out.Going = b.going
+	out.Going, out.Checked = b.going, b.s.opt.Sandbox
 	if b.s.opt.confined() || l.Memory > 0 { // else the kernels are the program's own, which may open another state
 		out.Libraries = &metal.LibraryUser{}
 	}

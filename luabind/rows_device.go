@@ -2,9 +2,11 @@ package luabind
 
 import (
 	"os"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/tensor"
 )
 
@@ -70,7 +72,9 @@ var deviceRows = []row{
 		}},
 	{name: "metal.start_capture", sig: "path:string",
 		help: "Begins to record when calls were built, planned, compiled and " +
-			"run, on every stream, until mx.metal.stop_capture: see mx.timeline.", call: startCapture},
+			"run, on every stream, until mx.metal.stop_capture: see mx.timeline. On a Mac's GPU a path that ends in " +
+			".gputrace has Metal record, for Xcode, in a program that is started with MTL_CAPTURE_ENABLED=1.",
+		call: startCapture},
 	{name: "metal.stop_capture", sig: "", help: "Ends what mx.metal.start_capture began, and writes the file.",
 		call: stopCapture},
 }
@@ -99,10 +103,10 @@ func newStream(a *args) any {
 	return a.s.userdata(streamKind, st)
 }
 
-// recording is a timeline between start_capture and stop_capture.
+// recording is a timeline, or a capture of the device's system, between start_capture and stop_capture.
 type recording struct {
 	path string
-	t    *tensor.Timeline
+	end  func() error
 }
 
 func startCapture(a *args) any {
@@ -115,11 +119,22 @@ func startCapture(a *args) any {
 	if _, err := os.Stat(a.Text(0)); err == nil {
 		a.fail("the file %s exists", quote(a.Text(0)))
 	}
+	if c, ok := metal.Capability[metal.Capturer](a.device()); ok && strings.HasSuffix(a.Text(0), ".gputrace") {
+		if err := c.StartCapture(a.Text(0)); err != nil {
+			a.s.raise(err)
+		}
+		a.s.recording = &recording{path: a.Text(0), end: c.StopCapture}
+		return nil
+	}
 	t, err := tensor.StartTimeline()
 	if err != nil {
 		a.s.raise(err)
 	}
-	a.s.recording = &recording{a.Text(0), t}
+	path := a.Text(0)
+	a.s.recording = &recording{path: path, end: func() error {
+		t.Stop()
+		return t.Save(path)
+	}}
 	return nil
 }
 
@@ -130,8 +145,7 @@ func stopCapture(a *args) any {
 	}
 	a.s.recording = nil
 	_ = tensor.Synchronize(a.s.Context()) // a cancelled script's timeline ends early
-	r.t.Stop()
-	if err := r.t.Save(r.path); err != nil {
+	if err := r.end(); err != nil {
 		a.s.raise(err)
 	}
 	return nil

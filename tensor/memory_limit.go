@@ -20,6 +20,9 @@ type HolderLimits struct {
 	// Outside is the error of computing the holder's arrays while no call of its own is under way: see Enter. nil: others
 	// may compute them at any time.
 	Outside error
+	// Checked says that kernels of the holder's own, which may do anything, run only on devices that keep each to its
+	// buffers: metal.FaultsPlaced.
+	Checked bool
 }
 
 // Enter begins a call of the holder's, in which its arrays are computed under its limits, and Leave ends it. Calls may

@@ -34,6 +34,17 @@ func (r *Run) Device() *metal.Device { return r.e.dev }
 // Info describes the device.
 func (r *Run) Info() metal.Info { return r.e.dev.Info() }
 
+// Unchecked is the error of running a kernel of the caller's own on a device that does not keep it to its buffers,
+// where that could be other callers': see HolderLimits.Checked.
+func (r *Run) Unchecked() error {
+	h, info := r.node.holder, r.Info()
+	if h == nil || !h.limits.Checked || info.Faults == metal.FaultsPlaced {
+		return nil
+	}
+	return fmt.Errorf("%s does not keep a kernel to its buffers, so kernels of scripts in a sandbox do not run there: "+
+		"{stream = mx.cpu} runs them on the processor", info.Name)
+}
+
 // OpName is the op's name.
 func (r *Run) OpName() string { return r.node.op.name }
 

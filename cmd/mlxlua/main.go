@@ -54,6 +54,9 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		}
 		return 0
 	}
+	if o.doctor && o.device == "metal" { // it is opened in other processes
+		return doctorMetal(stdout, thisProgram, reportFile)
+	}
 	p, err := open(o, argv, stdin, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "mlxlua: %v\n", err)
@@ -134,6 +137,9 @@ func startTrace(path string) (*tensor.Timeline, error) {
 
 // open opens the device and the Lua state of a run.
 func open(o *options, argv []string, stdin *os.File, stdout, stderr io.Writer) (*program, error) {
+	if o.sandbox && o.device == "auto" {
+		o.device = "checked" // of those that keep a stranger's kernel to its buffers
+	}
 	if err := mlxlua.OpenDevice(o.device); err != nil {
 		return nil, err
 	}

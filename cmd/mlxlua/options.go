@@ -23,7 +23,7 @@ const usage = `usage: mlxlua [options] [script [args]]
   -v             print the version
   -              execute standard input
   --             stop handling options
-  --device NAME  auto (default) or cpu; a device that is missing is an error
+  --device NAME  auto (default), cpu, cuda, metal; a device that is missing is an error
   --seed N       seed of the random numbers
   --sandbox      run scripts without files, processes and the debug library, in 256 MiB of Lua's memory
                  and 1 GiB of arrays

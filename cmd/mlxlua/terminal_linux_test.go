@@ -18,6 +18,9 @@ import (
 const asProgram = "MLXLUA_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if name := os.Getenv(asCheck); name != "" {
+		os.Exit(checkInTest(name))
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run([]string{"mlxlua"}, os.Stdin, os.Stdout, os.Stderr))
 	}

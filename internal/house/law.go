@@ -103,6 +103,8 @@ const lawText = `
 	metal < drivertest
 	metal, soft, apple, cuda < drivers
 	drivers < root, cmd
+	drivertest < cmd
+	apple, applefake < cmd_test
 	metal, soft, drivers, drivertest < testdevice < optest
 
 	# The engine.
@@ -160,6 +162,7 @@ const lawText = `
 	kerneltest < kir_test, opt_test, interp_test, jit_test, ptx_test, msl_test, soft_test
 	msl, interp, launch, machine < ptx_test
 	machine < cuda_test
+	applefake < drivers_test
 	applefake, front, drivertest < apple_test
 	msl, interp, launch < kerneltest_test
 	soft, drivers < drivertest_test, tensor_test, ops_test, grad_test, compile_test, luabind_test, examples_test

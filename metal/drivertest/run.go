@@ -5,6 +5,8 @@ package drivertest
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -17,6 +19,52 @@ func Run(t *testing.T, open func(*testing.T) metal.Driver) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.on(t, open(t)) })
 	}
+}
+
+// Names lists the parts of the suite.
+func Names() []string {
+	var names []string
+	for _, c := range cases {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Check holds a driver against one part of the suite, in a program that is no test.
+func Check(name string, open func() (metal.Driver, error)) error {
+	for _, c := range cases {
+		if c.name == name {
+			drv, err := open()
+			if err != nil {
+				return err
+			}
+			var r report
+			r.collect(func() { c.on(&r, drv) })
+			return errors.Join(r.errs...)
+		}
+	}
+	return fmt.Errorf("the suite has no part %q", name)
+}
+
+// report is a tester for programs.
+type report struct{ errs []error }
+
+// over is what FailNow ends the part with.
+type over struct{}
+
+func (r *report) Errorf(format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf(format, args...))
+}
+func (r *report) FailNow() { panic(over{}) }
+
+// collect runs a part until it fails.
+func (r *report) collect(f func()) {
+	defer func() {
+		if v := recover(); v != nil && v != any(over{}) {
+			r.Errorf("panic: %v", v)
+		}
+	}()
+	f()
 }
 
 // testCase is one part of the suite.

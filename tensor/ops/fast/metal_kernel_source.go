@@ -204,6 +204,9 @@ func identifiers(text string) map[string]bool {
 // runKernel generates the source for the inputs at hand, binds and dispatches it.
 func runKernel(r *tensor.Run, a kernelAttrs) error {
 	d := a.decl.Value()
+	if err := r.Unchecked(); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
 	specs := make([]tensor.Spec, a.operands)
 	inputs := make([]tensor.Operand, a.operands)
 	for i := range specs {
