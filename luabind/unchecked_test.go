@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mlxlua/mlxlua/internal/serial"
 	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/testdevice"
 	"github.com/mlxlua/mlxlua/tensor"
@@ -14,6 +15,7 @@ import (
 // TestUncheckedKernels: on a device that does not keep a kernel to its buffers a script in a sandbox runs none of its
 // own, in no way that leads there, and all that is built in; others run theirs.
 func TestUncheckedKernels(t *testing.T) {
+	serial.Because(t, "a device of its own takes the CPU's place")
 	testdevice.NeedsCPU(t, "a device of its own takes the CPU's place")
 	before, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)

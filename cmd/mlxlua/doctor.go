@@ -167,5 +167,9 @@ func versionNumber() string {
 
 // versionText is the version, the Lua dialect, and what runs the kernels: device, threads, instruction set.
 func versionText() string {
-	return fmt.Sprintf("%s  %s, %s", versionNumber(), "Lua 5.1 (gopher-lua)", mlxlua.DeviceText())
+	text := fmt.Sprintf("%s  %s, %s", versionNumber(), "Lua 5.1 (gopher-lua)", mlxlua.DeviceText())
+	if runtime.GOOS == "darwin" {
+		text += "\n--device metal has never been run on a Mac by mlxlua's makers: docs/metal.md"
+	}
+	return text
 }

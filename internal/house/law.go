@@ -97,7 +97,7 @@ const lawText = `
 	prelude < msl, kernelgen
 	metal, kir, launch, front, interp, jit < soft
 	metal, msl, prelude, front, objc < apple
-	metal, kir, launch, front, interp, jit, objc, apple, goroutine < applefake
+	kir, msl, launch, interp, jit, objc, apple, goroutine < applefake
 	objc, apple, applefake < testdevice
 	metal, kir, launch, front, ptx < cuda
 	metal < drivertest

@@ -21,7 +21,7 @@ using namespace metal;
 var preamble = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString(headers)
-	for _, s := range prelude.Helpers() {
+	for _, s := range append(prelude.BFloat(), prelude.Helpers()...) {
 		b.WriteString("#line 1 \"" + s.Name + "\"\n" + s.Text + "\n")
 	}
 	return b.String()

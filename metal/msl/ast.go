@@ -166,6 +166,7 @@ func (s Space) String() string { return spaceText[s] }
 type Quals struct {
 	Const, Volatile bool
 	Coherent        bool // coherent(device), coherent(system)
+	Twice           bool // thread beside another address space
 	Restrict        bool // __restrict
 	Space           Space
 }

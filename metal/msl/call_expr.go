@@ -112,6 +112,9 @@ func (cs *caller) callOverload(fn *overload, args []value, at Pos) value {
 			own = true
 		}
 	}
+	if !own {
+		cs.c.apple.call(fn, args, at)
+	}
 	if len(fn.funcs) == 0 && fn.builtin != nil {
 		return cs.callBuiltin(fn, args, at)
 	}

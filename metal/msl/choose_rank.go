@@ -73,7 +73,7 @@ func (ch *chooser) stdRank(v *value, from, to *ctype) rank {
 		if to.packed && from == to.unpacked() {
 			return rankQual
 		}
-		if _, n := from.shape(); n == 1 { // a scalar spreads over a vector
+		if e, n := from.shape(); n == 1 && arithRank(e.kt, to.elem.T.kt) != rankNone { // a scalar spreads over a vector
 			return rankSplat
 		}
 	case tPtr:

@@ -247,4 +247,10 @@ const (
 	// Example:
 	//	kernel void k(device int *x, const device int *y) { *(device int *)y = x[0]; }
 	WritesInput Code = 346
+	// NotMetal is what Apple's compiler refuses of Metal 3.1, under Options.Portable or Options.Apple.
+	//
+	// Example:
+	//	void f(thread float &x) { x = 1; }
+	//	kernel void k(device float *x) { float4 v = 0; f(v.x); x[0] = v.x; }
+	NotMetal Code = 347
 )

@@ -16,7 +16,8 @@ import (
 // Options say how to compile.
 type Options struct {
 	Float64  bool     // accept double, which Metal has not
-	Portable bool     // refuse what the portable dialect of built-in kernels leaves out (see portable.go)
+	Portable bool     // refuse what the portable dialect of built-in kernels leaves out (see portable.go, dialect.go)
+	Apple    bool     // refuse what Apple's compiler refuses (see dialect.go), as Portable does
 	Defines  []Define // macros defined before the text
 	// FunctionConstants are the values of function constants. One that has none is an error of the kernels that reach it.
 	FunctionConstants []FunctionConstant
@@ -111,6 +112,7 @@ func sortErrors(l ErrorList) {
 type compiler struct {
 	file     *File
 	opt      Options
+	apple    dialect
 	root     *env
 	list     ErrorList
 	errs     *ErrorList // where errors go: list, or aside during a trial
@@ -175,6 +177,7 @@ func newCompiler(f *File, opt Options) *compiler {
 		failed: map[*funcEnt]int{}, missing: map[string]bool{},
 	}
 	c.errs = &c.list
+	c.apple = dialect{c}
 	c.link = linkage{c: c, constants: map[*entity]*functionConstant{}}
 	return c
 }

@@ -37,6 +37,7 @@ func (cv *converter) bindRef(t qtype, v value, at Pos) value {
 		cv.refError(&v, t, at)
 		return badValue
 	}
+	cv.c.apple.reference(&v, e, at)
 	same := v.q.T == e.T || v.q.T.kind == tArray && e.T.kind == tArray
 	if v.isLvalue() && v.q.Space.normal() == e.Space.normal() && v.k != vSwz && !v.isBits() {
 		if v = cv.mem.placed(v); same {

@@ -8,6 +8,7 @@ import (
 
 // lambdaExpr makes a lambda's object. Captures by reference see the enclosing scope itself; by value, copies.
 func (xs *expressions) lambdaExpr(x *LambdaExpr) value {
+	xs.c.apple.refuse(x.Pos(), "lambdas are Metal 3.2's, and texts are Metal 3.1")
 	e := &env{kind: envBlock, up: xs.res.env}
 	for i := range x.Captures {
 		c := &x.Captures[i]

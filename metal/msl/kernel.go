@@ -92,6 +92,7 @@ func (g *generator) kernelAttrs(specs *Specs) {
 				g.em.k.MaxThreads = int(n)
 			}
 		case "required_threads_per_threadgroup":
+			g.c.apple.refuse(a.At, "required_threads_per_threadgroup is Metal 4's, and texts are Metal 3.1")
 			g.requiredThreads(a)
 		default:
 			g.c.errorf(UnknownAttribute, a.At, "there is no attribute '%s' for kernels%s", a.Name, nearOf(a.Name,

@@ -294,7 +294,9 @@ func (mem *memory) component(v value, i int) value {
 	e.Space, e.Const, e.Vol = v.q.Space, v.q.Const, v.q.Vol
 	switch v.k {
 	case vRight, vSlot, vMem, vSel:
-		return mem.part(v, e, i, i*e.T.size)
+		r := mem.part(v, e, i, i*e.T.size)
+		r.component = true
+		return r
 	case vSwz:
 		return mem.component(*v.base, int(v.sel[i]))
 	}

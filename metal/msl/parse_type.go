@@ -117,6 +117,7 @@ func (p *typeParser) qualifier(q *Quals) bool {
 		q.Restrict = true
 	case kDevice, kConstant, kThread, kThreadgroup, kThreadgroupImageblock, kRayData, kObjectData:
 		s := spaceKeywords[k]
+		q.Twice = q.Twice || q.Space != SpaceNone && q.Space != s
 		switch {
 		case q.Space == SpaceNone || q.Space == SpaceThread: // thread is what is meant without one: another wins
 			q.Space = s

@@ -15,6 +15,12 @@ func (rs *resolver) qualified(t qtype, x *TypeExpr) qtype {
 	if x.Kind == TypeReference || t.T.kind == tRef { // qualifiers on a reference have no effect
 		return t
 	}
+	switch {
+	case x.Quals.Twice:
+		rs.c.apple.refuse(x.Pos(), "two address spaces: thread is one too")
+	case x.Quals.Coherent:
+		rs.c.apple.refuse(x.Pos(), "coherent is Metal 3.2's, and texts are Metal 3.1")
+	}
 	t.Const = t.Const || x.Quals.Const
 	t.Vol = t.Vol || x.Quals.Volatile
 	if x.Quals.Space != SpaceNone {

@@ -98,21 +98,23 @@ const (
 
 // value is the value of an expression: what it holds depends on k.
 type value struct {
-	k     vkind
-	tmp   bool // vMem: a temporary, an rvalue too large to be taken apart
-	lit   bool // vRight: the literal 0, which is a null pointer
-	q     qtype
-	comps []operand
-	obj   *object
-	off   int
-	ptr   operand
-	idx   operand // I64 byte offset, or none
-	imm   int64
-	base  *value
-	sel   []uint8
-	fn    *overload
-	list  *InitList
-	bits  bitField // vBits: where it is; of a value read from a bit-field its width
+	k   vkind
+	tmp bool // vMem: a temporary, an rvalue too large to be taken apart
+	lit bool // vRight: the literal 0, which is a null pointer
+	// component says of an lvalue that it is a component of a vector.
+	component bool
+	q         qtype
+	comps     []operand
+	obj       *object
+	off       int
+	ptr       operand
+	idx       operand // I64 byte offset, or none
+	imm       int64
+	base      *value
+	sel       []uint8
+	fn        *overload
+	list      *InitList
+	bits      bitField // vBits: where it is; of a value read from a bit-field its width
 	// choice is what vSel chooses between; chosen says of a vRight which object it was read from.
 	choice *selection
 	chosen *chosen

@@ -65,11 +65,6 @@ PRELUDE_LIMITS(float)
 inline uint16_t bfloat16_to_uint16(const bfloat16_t x) { return as_type<uint16_t>(x); }
 inline bfloat16_t uint16_to_bfloat16(const uint16_t x) { return as_type<bfloat16_t>(x); }
 
-// The log of MLX's kernels.
-namespace mlx {
-using os_log = metal::os_log;
-}
-
 // N / M rounded up, for whole numbers above zero.
 template <typename T, typename U>
 inline T ceildiv(T N, U M) {

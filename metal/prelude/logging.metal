@@ -1,4 +1,5 @@
-// metal::os_log of <metal_logging>: what kernels log goes nowhere.
+// metal::os_log of <metal_logging>, and MLX's name for it: what kernels log goes nowhere. Apple's compiler has it from
+// Metal 3.2 on.
 
 namespace metal {
 
@@ -29,3 +30,7 @@ struct os_log {
 constant os_log os_log_default("", "");
 
 }  // namespace metal
+
+namespace mlx {
+using os_log = metal::os_log;
+}

@@ -24,8 +24,11 @@ func Standard() []Source {
 // Helpers returns MLX's names: bfloat16_t, complex64_t, Limits, elem_to_loc and so on, and the functions that kernelgen
 // and ops call. Every driver needs it, after the standard names and the math functions.
 func Helpers() []Source {
-	return read("helpers", "complex", "complexmath", "indexing", "simd")
+	return read("functions", "helpers", "complex", "complexmath", "indexing", "simd")
 }
+
+// BFloat returns functions of Metal's library for bfloat, which MLX adds: for a compiler that brings Metal's own.
+func BFloat() []Source { return read("bfloat") }
 
 func read(names ...string) []Source {
 	out := make([]Source, len(names))

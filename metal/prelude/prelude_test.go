@@ -2,6 +2,7 @@ package prelude_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // TestSources: each text has a name of its own, says what it is, and stands alone: no includes, balanced brackets.
 func TestSources(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range append(prelude.Standard(), prelude.Helpers()...) {
+	for _, s := range slices.Concat(prelude.Standard(), prelude.BFloat(), prelude.Helpers()) {
 		require.False(t, seen[s.Name], s.Name)
 		seen[s.Name] = true
 		require.True(t, strings.HasPrefix(s.Text, "// "), s.Name)
@@ -22,13 +23,13 @@ func TestSources(t *testing.T) {
 			require.Equal(t, strings.Count(s.Text, pair[:1]), strings.Count(s.Text, pair[1:]), "%s: %s", s.Name, pair)
 		}
 	}
-	require.Len(t, seen, 10)
+	require.Len(t, seen, 12)
 }
 
 // TestMacrosAreOurs: a prelude leaves no macro behind that a kernel's own names could meet by chance.
 func TestMacrosAreOurs(t *testing.T) {
 	define := regexp.MustCompile(`(?m)^#define (PRELUDE_\w+)`)
-	for _, s := range append(prelude.Standard(), prelude.Helpers()...) {
+	for _, s := range slices.Concat(prelude.Standard(), prelude.BFloat(), prelude.Helpers()) {
 		for _, m := range define.FindAllStringSubmatch(s.Text, -1) {
 			require.Contains(t, s.Text, "#undef "+m[1]+"\n", "%s: %s", s.Name, m[1])
 		}

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -9,14 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mlxlua/mlxlua/metal"
 	"github.com/mlxlua/mlxlua/metal/apple"
 	"github.com/mlxlua/mlxlua/metal/apple/objc"
-	"github.com/mlxlua/mlxlua/metal/front"
 	"github.com/mlxlua/mlxlua/metal/interp"
 	"github.com/mlxlua/mlxlua/metal/jit"
 	"github.com/mlxlua/mlxlua/metal/kir"
 	"github.com/mlxlua/mlxlua/metal/launch"
+	"github.com/mlxlua/mlxlua/metal/msl"
 )
 
 // Metal's numbers.
@@ -53,18 +51,18 @@ func (r *Runtime) MathModes() (modes [][2]int64, fast []bool) {
 
 // library is MTLLibrary.
 type library struct {
-	src  metal.Source
-	text front.Text // with no constants
+	src  msl.Source
+	text *msl.Library // with no constants
 }
 
 // function is MTLFunction.
 type function struct {
-	text  front.Text
+	text  *msl.Library
 	index int
 }
 
 // constants is MTLFunctionConstantValues.
-type constants struct{ list []metal.Constant }
+type constants struct{ list []msl.FunctionConstant }
 
 // descriptor is MTLComputePipelineDescriptor.
 type descriptor struct {
@@ -139,10 +137,10 @@ func (r *Runtime) newLibrary(m *objc.Message) uint64 {
 	if !found {
 		r.problem("a text begins otherwise than the driver's do: %.80q", whole)
 	}
-	src := metal.Source{Label: "program_source", Text: text, Options: metal.Options{MathMode: metal.MathSafe}}
+	src := msl.Source{Name: "program_source", Text: text}
 	r.options = append(r.options, *options)
 	r.mu.Unlock()
-	compiled, err := front.Compile(context.Background(), src)
+	compiled, err := msl.Load(src, msl.Options{Apple: true})
 	r.mu.Lock()
 	if err != nil {
 		return r.fails(&a[2], compileFailure, "program_source:\n"+err.Error())
@@ -158,13 +156,9 @@ func (r *Runtime) newFunction(l *library, m *objc.Message) uint64 {
 	name := r.string(&a[0])
 	if m.Sel == objc.NewFunctionWithConstants {
 		given := r.find(objc.Object(a[1].Words[0]), "values").is.(*constants)
-		src := l.src
-		var err error
-		if src.Options.Constants, err = metal.ConstantsText(given.list); err != nil {
-			return r.fails(&a[2], compileFailure, err.Error())
-		}
 		r.mu.Unlock()
-		text, err = front.Compile(context.Background(), src)
+		var err error
+		text, err = msl.Load(l.src, msl.Options{Apple: true, FunctionConstants: given.list})
 		r.mu.Lock()
 		if err != nil {
 			return r.fails(&a[2], compileFailure, err.Error())
@@ -179,8 +173,8 @@ func (r *Runtime) newFunction(l *library, m *objc.Message) uint64 {
 }
 
 // constant is the value of a function constant. Called with mu held.
-func (r *Runtime) constant(a *objc.Arg, kind uint64, index int) metal.Constant {
-	c := metal.Constant{Index: index}
+func (r *Runtime) constant(a *objc.Arg, kind uint64, index int) msl.FunctionConstant {
+	c := msl.FunctionConstant{Index: index}
 	for _, t := range []struct {
 		first uint64
 		bytes uint64

@@ -57,23 +57,3 @@ inline float exp10(float x) {
 }
 
 }  // namespace metal
-
-// exp(x) - 1. 2^n (exp(r) - 1) + (2^n - 1), computed at half its size: 2^n need not be finite.
-inline float expm1f(float x) {
-  const float m = fma(x, 1.44269502f, 12583038.0f);
-  const float n = m - 12583038.0f;
-  const float r = fma(n, 1.90465421e-09f, fma(n, -0.693147182f, x));
-  float q = 0.000199635644f;
-  q = fma(q, r, 0.00139333354f);
-  q = fma(q, r, 0.00833318662f);
-  q = fma(q, r, 0.0416664816f);
-  q = fma(q, r, 0.166666672f);
-  q = fma(q, r, 0.5f);
-  const float e = fma(r * r, q, r);
-  const float t = as_type<float>(as_type<int>(m) << 23);
-  const float h = fma(t, e, t - 0.5f);
-  float y = select(h + h, e, n == 0.0f);
-  y = select(y, INFINITY, x > 89.0f);
-  y = select(y, -1.0f, x < -18.0f);
-  return select(y, x, fabs(x) < 0x1p-26f);
-}

@@ -84,17 +84,3 @@ inline float log10(float x) {
 }
 
 }  // namespace metal
-
-// log(1 + x), with what the sum 1 + x loses added to f.
-inline float log1p(float x) {
-  const float u = 1.0f + x;
-  const float v = u - 1.0f;
-  const float lost = (1.0f - (u - v)) + (x - v);
-  const int i = as_type<int>(u);
-  const int k = (i - 0x3f3504f3) >> 23;
-  const float down = as_type<float>((127 - min(k, 126)) << 23);
-  const float f = fma(lost, down, as_type<float>(i - (k << 23)) - 1.0f);
-  const float e = float(k);
-  const float r = fma(e, 0.693147182f, f + fma(e, -1.90465421e-09f, metal::detail::log_tail(f)));
-  return select(metal::detail::log_edges(r, u), x, x == 0.0f);
-}

@@ -22,7 +22,7 @@ struct Picked {
 
 // Adds up all products of the rows at line; columns are in range, all of them or those that are checked.
 template <bool whole>
-void add_all(thread ACC (&sum)[ROWS][COLS], thread const device T* (&line)[ROWS], const device T* w,
+void add_all(thread ACC (&sum)[ROWS][COLS], const device T* thread (&line)[ROWS], const device T* w,
              constant Picked& m, uint depth, uint col) {
     const device T* from = w + B_AT(col);
     for (uint k = 0; k < depth; k++) {
