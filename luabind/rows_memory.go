@@ -87,7 +87,8 @@ var memoryRows = []row{
 	{name: "metal.device_info", sig: "", help: "A table that describes the default device: device_name, architecture, " +
 		"version, memory_size, threads, max_buffer_length, max_threadgroup_memory and " +
 		"max_threads_per_threadgroup.", call: deviceInfo},
-	{name: "device_info", sig: "d:value?", help: "The same as mx.metal.device_info, of a device if one is given.",
+	{name: "device_info", sig: "d:value?", help: "The same as mx.metal.device_info, of a device if one is given: an " +
+		"empty table of a GPU that is not there. There is one CPU, whatever its index.",
 		call: func(a *args) any {
 			if a.raw[0] == lua.LNil {
 				return deviceInfo(a)
@@ -96,9 +97,12 @@ var memoryRows = []row{
 			if !ok {
 				a.fail("d is %s, want a device such as mx.cpu", describe(a.raw[0]))
 			}
+			if d.Kind == tensor.CPU {
+				d.Index = 0
+			}
 			device, err := tensor.MetalDevice(d)
 			if err != nil {
-				a.fail("%w", err)
+				return a.s.NewTable(0, 0)
 			}
 			return a.infoOf(device)
 		}},

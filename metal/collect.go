@@ -105,11 +105,14 @@ func (d *Device) GiveUpBy(f func(n int64, a *Account) bool) {
 	d.pool.mu.Unlock()
 }
 
-// giveUp calls the function of GiveUpBy. Called without mu.
+// giveUp drops forms of steps, or calls the function of GiveUpBy. Called without mu.
 func (p *pool) giveUp(n int64, a *Account) bool {
 	p.mu.Lock()
-	f := p.spare
+	f, lacks := p.spare, p.total+p.dev.kept.bytes.Load()+n-p.limit
 	p.mu.Unlock()
+	if a == nil && p.dev.kept.giveUp(lacks) {
+		return true
+	}
 	return f != nil && f(n, a)
 }
 

@@ -73,6 +73,7 @@ type Device struct {
 	closed   atomic.Bool
 	ids      atomic.Uint64 // of command buffers
 	queues   sync.Map      // *submissions by queue
+	kept     keptSteps
 }
 
 // NewDevice makes a device of a driver, which it owns from then on.

@@ -19,6 +19,7 @@ type Stats struct {
 	Limit      int64 // of Active + Cache
 	CacheLimit int64
 	Owned      int64 // the part of Active that garbage-collected objects hold (OwnedBy, TrackedBy)
+	Kept       int64 // that the driver\'s forms of steps take, which count for Limit too
 
 	Buffers     int           // live buffers
 	Pending     int           // committed command buffers that have not completed
@@ -145,7 +146,7 @@ func (d *Device) Memory() Stats {
 	defer p.mu.Unlock()
 	return Stats{
 		Active: p.active, Peak: p.peak, Cache: p.total - p.active, Limit: p.limit, CacheLimit: p.cacheMax,
-		Owned: p.owned + p.held, Buffers: p.live, Pending: p.pending,
+		Owned: p.owned + p.held, Kept: p.dev.kept.bytes.Load(), Buffers: p.live, Pending: p.pending,
 		Collections: p.runs, CollectTime: p.spent, LastCollect: p.lastTook,
 	}
 }
@@ -327,8 +328,9 @@ func (p *pool) find(size int64, o Owner, fill bool) (*block, int64) {
 // grow gets a new block from the driver if the limit allows it, at the cost of the cache if need be. It returns nil
 // when there is no room, and an error when the driver refuses. Called with mu held, which it lets go meanwhile.
 func (p *pool) grow(need int64) (*block, error) {
-	out := p.trim(p.limit - need)
-	if p.total+need > p.limit {
+	kept := p.dev.kept.bytes.Load()
+	out := p.trim(p.limit - kept - need)
+	if p.total+kept+need > p.limit {
 		if len(out) > 0 {
 			p.mu.Unlock()
 			p.give(out)

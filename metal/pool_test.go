@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -628,4 +629,50 @@ func TestHeldMemory(t *testing.T) {
 	require.Zero(t, d.Memory().Owned)
 	require.Positive(t, collections)
 	runtime.KeepAlive(owners)
+}
+
+// TestFormsGoWhereMemoryIsShort: what a driver keeps of steps counts for its device's limit, and goes before an
+// allocation fails: what was recorded longest ago first. Then the commands run one by one.
+func TestFormsGoWhereMemoryIsShort(t *testing.T) {
+	const limit = 4 << 20
+	f := drivertest.NewFake(drivertest.Kernel("k", nil, "a:r", "b:w"))
+	f.Forms = &drivertest.Forms{}
+	d := open(t, f, metal.DeviceOptions{MemoryLimit: limit})
+	x := alloc(t, d, 64)
+	defer x.Release()
+	record := func(k *metal.KeptStep, n int) int {
+		cb := d.NewCommandBuffer(0, "")
+		for range n {
+			require.NoError(t, cb.Encoder().Fill(x.All(), []byte{1}))
+		}
+		cb.Encoder().Replayed(k, 0, []metal.Range{x.All()}, nil)
+		parts := len(cb.Parts())
+		require.NoError(t, cb.Commit())
+		f.CompleteAll()
+		return parts
+	}
+	const commands, takes = 500, 500_000 // a fake's form takes 1000 bytes a command
+	fill := metal.StepCommand{Kind: metal.CmdFill, Pattern: []byte{1}, Writes: 1,
+		Args: []metal.StepArg{{N: metal.ToEnd, Value: -1}}}
+	var kept []*metal.KeptStep
+	for range 4 {
+		k := d.KeepStep(&metal.Step{Slots: 1, Commands: slices.Repeat([]metal.StepCommand{fill}, commands)})
+		require.Equal(t, 1, record(k, commands))
+		kept = append(kept, k)
+	}
+	require.Equal(t, int64(4*takes), d.Memory().Kept)
+	require.Equal(t, 1, record(kept[0], commands)) // the second was recorded longest ago
+	large := alloc(t, d, limit-3*takes-200_000)
+	require.Equal(t, []bool{false, true, false, false}, []bool{kept[0].Dropped(), kept[1].Dropped(), kept[2].Dropped(),
+		kept[3].Dropped()})
+	require.Equal(t, int64(3*takes), d.Memory().Kept)
+	require.Zero(t, record(kept[1], commands))
+	large.Release()
+	large = alloc(t, d, limit-100_000)
+	require.Zero(t, d.Memory().Kept)
+	number, _ := f.Forms.Counts()
+	require.Zero(t, number)
+	large.Release()
+	_, err := d.Alloc(bg, limit+1)
+	require.ErrorIs(t, err, metal.ErrNoMemory)
 }

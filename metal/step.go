@@ -1,6 +1,10 @@
 package metal
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
 
 // A driver may keep a form of its own of commands that are recorded again and again, such as a CUDA graph. What it is
 // given is data: a Step, and in each command buffer where its commands stand and what is in the place of its slots.
@@ -89,12 +93,70 @@ type StepPart struct {
 	Values      [][]byte
 }
 
-// KeptStep is a step that the driver has a form of. Its methods may be called from any goroutine.
+// KeptStep is a step that the driver has a form of. Its methods may be called from any goroutine. Forms count for the
+// memory limit of their device. Where it has no room for an allocation they go, those first that were recorded longest
+// ago: a form is no more than a quicker way to run commands.
 type KeptStep struct {
 	form StepForm
+	of   *keptSteps
 	n    int // commands
 	refs atomic.Int64
 	over atomic.Bool
+
+	// Guarded by of.mu:
+	counted int64 // bytes of it
+	used    int64 // when, by of.clock
+}
+
+// keptSteps are a device's.
+type keptSteps struct {
+	bytes atomic.Int64 // of all of them
+	mu    sync.Mutex
+	list  []*KeptStep
+	clock int64
+}
+
+// use notes that a form is recorded, and what it takes by now.
+func (l *keptSteps) use(k *KeptStep) {
+	bytes := k.form.Bytes()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.over.Load() {
+		return
+	}
+	l.clock++
+	k.used = l.clock
+	l.bytes.Add(bytes - k.counted)
+	k.counted = bytes
+}
+
+// forget takes out a form that is dropped.
+func (l *keptSteps) forget(k *KeptStep) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(o *KeptStep) bool { return o == k })
+	l.bytes.Add(-k.counted)
+	k.counted = 0
+}
+
+// giveUp drops forms of so many bytes, but at least one, and reports whether there was one.
+func (l *keptSteps) giveUp(n int64) (some bool) {
+	l.mu.Lock()
+	list := slices.Clone(l.list)
+	slices.SortFunc(list, func(a, b *KeptStep) int { return int(a.used - b.used) })
+	sizes := make([]int64, len(list))
+	for i, k := range list {
+		sizes[i] = k.counted
+	}
+	l.mu.Unlock()
+	for i, k := range list {
+		if some && n <= 0 {
+			break
+		}
+		k.Drop()
+		n, some = n-sizes[i], true
+	}
+	return some
 }
 
 // KeepStep asks the driver for a form of a step; nil: it keeps none. Whoever asks says when it is not needed any more.
@@ -107,8 +169,12 @@ func (d *Device) KeepStep(s *Step) *KeptStep {
 	if form == nil {
 		return nil
 	}
-	k := &KeptStep{form: form, n: len(s.Commands)}
+	k := &KeptStep{form: form, of: &d.kept, n: len(s.Commands)}
 	k.refs.Store(1)
+	d.kept.mu.Lock()
+	d.kept.list = append(d.kept.list, k)
+	d.kept.mu.Unlock()
+	d.kept.use(k)
 	return k
 }
 
@@ -124,9 +190,13 @@ func (k *KeptStep) Bytes() int64 { return k.form.Bytes() }
 // Drop says that the step will not be recorded again. A second Drop does nothing.
 func (k *KeptStep) Drop() {
 	if !k.over.Swap(true) {
+		k.of.forget(k)
 		k.release()
 	}
 }
+
+// Dropped reports whether the form is given up.
+func (k *KeptStep) Dropped() bool { return k.over.Load() }
 
 func (k *KeptStep) release() {
 	if k.refs.Add(-1) == 0 {
@@ -172,6 +242,7 @@ func (e *Encoder) Replayed(k *KeptStep, first int, slots []Range, values [][]byt
 	if n == 0 || n != k.n || !alike || !k.tryRetain() {
 		return
 	}
+	k.of.use(k)
 	cb.rec.parts = append(cb.rec.parts, StepPart{k.form, first, len(cb.rec.cmds), slots, values})
 	cb.rec.kept = append(cb.rec.kept, k)
 }

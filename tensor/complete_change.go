@@ -310,7 +310,8 @@ func (v Value) revive() *Array {
 	return x
 }
 
-// involve notes that a job claims a new value, or has a gate. It reports whether the change is not to be undone.
+// involve notes that a job claims a new value, or has a gate. It reports whether it may have one: the change is not to
+// be undone, and there was memory for it.
 func (c *Change) involve(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

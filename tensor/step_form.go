@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/mlxlua/mlxlua/metal"
 )
@@ -19,10 +20,14 @@ type takePart struct {
 const leastPart = 2
 
 // keepParts asks the driver for forms of a take that is replayed for the second time: of what is not replayed there is
-// none.
+// none. Nor is there where memory is short: forms that were given up are made again when it is not.
 func (r *Recording) keepParts(t *take, dev *metal.Device) {
-	if !t.used || t.parts != nil || !dev.KeepsSteps() {
+	gone := func(p takePart) bool { return p.kept.Dropped() }
+	if !t.used || t.parts != nil && !slices.ContainsFunc(t.parts, gone) || !dev.KeepsSteps() {
 		t.used = true
+		return
+	}
+	if mem := dev.Memory(); mem.Active+mem.Kept > mem.Limit/4*3 {
 		return
 	}
 	parts := []takePart{}
@@ -39,6 +44,9 @@ func (r *Recording) keepParts(t *take, dev *metal.Device) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, p := range t.parts {
+		p.kept.Drop()
+	}
 	if t.parts = parts; t.gone {
 		t.drop()
 	}
@@ -55,7 +63,9 @@ func (t *take) drop() {
 // formBytes is what the driver's forms take. Called with the recording's mu held.
 func (t *take) formBytes() (n int64) {
 	for i := range t.parts {
-		n += t.parts[i].kept.Bytes()
+		if k := t.parts[i].kept; !k.Dropped() {
+			n += k.Bytes()
+		}
 	}
 	return n
 }
