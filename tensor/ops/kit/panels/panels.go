@@ -57,7 +57,7 @@ var ArithmeticMSL string
 // variant chooses a kernel.
 type variant struct {
 	Elements
-	panel        int
+	panel, rows  int  // rows of a tile
 	whole        bool // what a SIMD-group moves at once fits the registers
 	turn, unit   bool
 	pairs        bool
@@ -67,8 +67,8 @@ type variant struct {
 var kernels = kit.NewKernels[variant](ArithmeticMSL, kit.StridesMSL, panelsText, pairsText, productText)
 
 func (p *Product) variant(turn, unit bool) variant {
-	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), whole: p.DType.Size() <= 4, turn: turn,
-		unit: unit, pairs: p.Pairs}
+	return variant{Elements: ElementsOf(p.DType), panel: Width(p.DType), rows: p.tileRows(), whole: p.DType.Size() <= 4,
+		turn: turn, unit: unit, pairs: p.Pairs}
 }
 
 // Deep checks that a launch of so many threadgroups deep can be numbered.
@@ -165,15 +165,22 @@ func (p *Product) AtOnce(panels, bytes int) int {
 	return min(max(p.Strip()/bytes, 2)*threads, panels)
 }
 
-// tileRows are the rows of a tile of sums.
-const tileRows = 8
+// tileRows are the rows of a tile of sums: as many as registers hold. Processors whose instructions compute few lanes
+// have fewer registers as well.
+func (p *Product) tileRows() int {
+	if p.Info().Lanes >= fewestLanes {
+		return 8
+	}
+	return 4
+}
 
 // columns is how many tiles, one below the other, a SIMD-group of product makes, and the grid of so many layers: as
 // many as a panel has, which read what they need of b once, or fewer where there would not be four SIMD-groups for
 // each thread.
 func (p *Product) columns(layers int) (tiles int, over kit.Grid) {
-	all := (p.Rows + tileRows - 1) / tileRows
-	tiles = Width(p.DType) / tileRows
+	rows := p.tileRows()
+	all := (p.Rows + rows - 1) / rows
+	tiles = Width(p.DType) / rows
 	for tiles > 1 && (all+tiles-1)/tiles*layers < 4*p.Info().Threads {
 		tiles /= 2
 	}

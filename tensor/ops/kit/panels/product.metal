@@ -13,7 +13,6 @@ struct Product {
 };
 
 #define COLS (PANEL / 32)
-#define ROWS 8u
 #define MOST_TILES (PANEL / ROWS)
 
 struct Multiply {
