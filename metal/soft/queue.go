@@ -366,6 +366,11 @@ func (x *execution) command(c *metal.Command) error {
 		if err != nil {
 			return err
 		}
+		if len(src) > copyPart && c.Src.Buf != c.Dst.Buf && !c.Src.Buf.Mapped() {
+			x.runs = append(x.runs[:0], &copying{dst: dst, src: src})
+			x.perform()
+			return nil
+		}
 		return c.Src.Buf.Guard(func() error {
 			copy(dst, src)
 			return nil

@@ -365,6 +365,28 @@ func TestMachineLimits(t *testing.T) {
 	require.Equal(t, "", field("x\n", "y"))
 }
 
+// TestLargeCopies: what goroutines share is copied to the last byte, and no further.
+func TestLargeCopies(t *testing.T) {
+	t.Parallel()
+	w := newWorkers(3)
+	defer w.close()
+	for _, n := range []int{copyPart, copyPart + 1, 3*copyPart - 1, 9*copyPart + 77} {
+		src, dst := make([]byte, n), make([]byte, n+1)
+		for i := range src {
+			src[i] = byte(i*7 + i>>9)
+		}
+		c := &copying{dst: dst[:n], src: src}
+		goroutines, _ := c.Parallelism()
+		require.Equal(t, (n-1)/copyPart+1, goroutines)
+		task := w.newTask(c.Work)
+		w.open(task)
+		w.run(task, goroutines-1, true)
+		w.shut(task)
+		require.Equal(t, src, dst[:n])
+		require.Zero(t, dst[n])
+	}
+}
+
 func TestFill(t *testing.T) {
 	b := make([]byte, 11)
 	fill(b, []byte{1, 2, 3, 4})
