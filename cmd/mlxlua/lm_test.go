@@ -104,9 +104,15 @@ func TestModelCommands(t *testing.T) {
 	require.Contains(t, out+errs, "down_proj", "what stays whole, since its rows are no multiple of a group, is named")
 	require.FileExists(t, filepath.Join(packed+"2", "config.json"))
 
+	out, errs, status = command(t, nil, "lm", "bench", "--model", dir, "-p", "8", "-g", "3", "-n", "1", "-b", "1", "-b",
+		"3")
+	require.Zero(t, status, errs)
+	require.Regexp(t, `(?s)^prompt 8: [\d.]+ tokens a second\nanswers 1 x 3: [\d.]+ .*\nanswers 3 x 3: [\d.]+ `, out)
+
 	// What is wrong is said in a line.
 	for text, args := range map[string][]string{
 		"there is no command nope":             {"nope"},
+		"--batch-size 0: want at least 1":      {"bench", "--model", dir, "--batch-size", "0"},
 		"--tls-cert and --tls-key need each":   {"server", "--model", dir, "--tls-cert", "x"},
 		"--tokenizer is for one model":         {"server", "--model", dir, "--model", dir, "--tokenizer", dir},
 		"names are not empty, and no two are":  {"server", "--model", dir, "--model", dir},
@@ -356,5 +362,5 @@ func TestModelPage(t *testing.T) {
 			script += places.Replace(line)
 		}
 	}
-	require.Equal(t, []int{7, 3}, []int{commands, scripts})
+	require.Equal(t, []int{8, 3}, []int{commands, scripts})
 }

@@ -5,10 +5,13 @@
 -- serve(options), which answers HTTP requests: see lm.server.
 local options, command = require("lm.options"), require("lm.command")
 local talk, convert, pull = require("lm.talk"), require("lm.convert"), require("lm.pull")
-local server = require("lm.server")
+local server, bench = require("lm.server"), require("lm.bench")
 
-local commands, order = {}, {"generate", "chat", "server", "pull", "convert", "quantize", "perplexity", "show"}
-for _, name in ipairs(order) do commands[name] = talk[name] or convert[name] or pull[name] or server[name] end
+local commands = {}
+local order = {"generate", "chat", "server", "bench", "pull", "convert", "quantize", "perplexity", "show"}
+for _, file in ipairs{talk, convert, pull, server, bench} do
+  for name, c in pairs(file) do commands[name] = c end
+end
 
 local function usage()
   local out = {"usage: mlxlua lm COMMAND [options]"}
