@@ -7,7 +7,7 @@
 
 // Adds count pieces of a lane's from an element on: the products of rows of x and of columns at w.
 template <uint count>
-void add_pieces(thread ACC (&sum)[ROWS][COLS], thread const device T* (&x)[ROWS], thread const device T* (&w)[COLS],
+void add_pieces(thread ACC (&sum)[ROWS][COLS], const device T* thread (&x)[ROWS], const device T* thread (&w)[COLS],
                 ulong at) {
     T e[ROWS][count * EACH];
     T v[COLS][count * EACH];
@@ -40,8 +40,8 @@ void add_pieces(thread ACC (&sum)[ROWS][COLS], thread const device T* (&x)[ROWS]
 }
 
 // Adds all of a lane's.
-inline void add_dots(thread ACC (&sum)[ROWS][COLS], thread const device T* (&x)[ROWS],
-                     thread const device T* (&w)[COLS], uint depth, uint lane) {
+inline void add_dots(thread ACC (&sum)[ROWS][COLS], const device T* thread (&x)[ROWS],
+                     const device T* thread (&w)[COLS], uint depth, uint lane) {
     uint i = lane;
     for (; i + 32 * (AHEAD - 1) < depth / EACH; i += 32 * AHEAD) {
         add_pieces<AHEAD>(sum, x, w, ulong(i) * EACH);

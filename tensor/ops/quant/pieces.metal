@@ -26,8 +26,8 @@
 
 // Adds piece i of each column, times those of x. What a column's scale and bias are multiplied by is added up first.
 // Base is the bits of BASE.
-inline void add_piece(thread ACC (&sum)[COLS], const device T* x, thread const device uint* (&line)[COLS],
-                      thread const device T* (&scale)[COLS], thread const device T* (&bias)[COLS], uint i,
+inline void add_piece(thread ACC (&sum)[COLS], const device T* x, const device uint* thread (&line)[COLS],
+                      const device T* thread (&scale)[COLS], const device T* thread (&bias)[COLS], uint i,
                       uint base) {
     T v[PER];
     uint q[COLS][4];
