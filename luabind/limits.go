@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -166,12 +167,11 @@ func takeStream(s *State) {
 	spareStreams.Lock()
 	defer spareStreams.Unlock()
 	d := tensor.DefaultDevice()
-	for i, st := range spareStreams.list {
-		if st.Device() == d {
-			spareStreams.list = append(spareStreams.list[:i], spareStreams.list[i+1:]...)
-			s.own = st
-			break
-		}
+	spareStreams.list = slices.DeleteFunc(spareStreams.list, func(st *tensor.Stream) bool { return !st.Current() })
+	i := slices.IndexFunc(spareStreams.list, func(st *tensor.Stream) bool { return st.Device() == d })
+	if i >= 0 {
+		s.own = spareStreams.list[i]
+		spareStreams.list = slices.Delete(spareStreams.list, i, i+1)
 	}
 	if s.own == nil {
 		s.own, _ = tensor.NewStream(d)

@@ -37,7 +37,6 @@ func onExecutor(t *testing.T, executor string) *metal.Device {
 		require.NoError(t, tensor.Synchronize(context.Background()))
 		tensor.SetDevice(before)
 		require.NoError(t, dev.Close())
-		spareStreams.list = nil // they are the device's
 	})
 	return dev
 }

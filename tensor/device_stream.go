@@ -75,6 +75,13 @@ func defaultStream(d DeviceID) (*Stream, error) {
 // Device is where the stream runs.
 func (s *Stream) Device() DeviceID { return s.device }
 
+// Current reports whether the stream's device is still the one of its name: SetDevice may put another in its place.
+func (s *Stream) Current() bool {
+	registry.Lock()
+	defer registry.Unlock()
+	return registry.devices[s.device] == s.dev
+}
+
 // Index numbers the streams of the program from 0.
 func (s *Stream) Index() int { return s.index }
 

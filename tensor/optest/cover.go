@@ -36,6 +36,7 @@ func Main(m *testing.M, elsewhere map[string]string) int {
 	room := caller[:folder] + strings.TrimSuffix(name, "_test")
 	own := tensor.Ops()
 	maps.DeleteFunc(own, func(_ string, op *tensor.Op) bool { return op.Package() != room })
+	oneByOne()
 	status := m.Run()
 	if f := flag.Lookup("test.run"); status != 0 || f != nil && f.Value.String() != "" {
 		return status

@@ -1,6 +1,8 @@
 package optest
 
 import (
+	"flag"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,12 @@ func Computes(t testing.TB, d tensor.DType) bool {
 	dev, err := tensor.MetalDevice(tensor.DefaultDevice())
 	require.NoError(t, err)
 	return d != tensor.Float64 || dev.Info().Float64
+}
+
+// Computed are those dtypes of a list that the tests' device computes with.
+func Computed(t testing.TB, all ...tensor.DType) []tensor.DType {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(all), func(d tensor.DType) bool { return !Computes(t, d) })
 }
 
 // Wide is a context of the CPU, which computes with all dtypes.
@@ -59,6 +67,17 @@ var inPlace = sync.OnceValues(func() (*metal.Device, error) {
 		info.Host, info.Index, info.ID = false, dev.Info().Index, "in place of "+dev.Info().ID
 	}), metal.DeviceOptions{})
 })
+
+// oneByOne has tests wait for each other where onCPU is needed: on a device without float64.
+func oneByOne() {
+	flag.Parse()
+	if testdevice.Name() == "cpu" || opened() != nil {
+		return // a device that does not open is an error of each test
+	}
+	if dev, err := tensor.MetalDevice(tensor.DefaultDevice()); err == nil && !dev.Info().Float64 {
+		_ = flag.Set("test.parallel", "1") // testing has the flag
+	}
+}
 
 // onCPU has f run on the CPU in place of the tests' device, which other tests must not use meanwhile.
 func onCPU(t *testing.T, f func()) {

@@ -65,7 +65,7 @@ func TestAttentionOfManyQueries(t *testing.T) {
 	const none = -math.MaxFloat32
 	for i, n := range []attentionSizes{{4, 2, 16, 70, 33, 40}, {1, 1, 130, 65, 8, 300}, {2, 1, 20, 7, 64, 64},
 		{6, 3, 65, 129, 128, 32}, {2, 2, 64, 64, 1, 1}} {
-		for j, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64} {
+		for j, d := range optest.Computed(t, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64) {
 			mask := (i + j) % 4
 			var in [3]*array
 			var values [3][]float64

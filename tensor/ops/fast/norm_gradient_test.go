@@ -64,7 +64,11 @@ func TestNormGradients(t *testing.T) {
 			w[i] = 1 + math.Mod(float64(i)*0.73205, 1)
 		}
 		array := func(v []float64, shape ...int) *tensor.Array {
-			return ops.AsType(ops.FromSlice(v, shape), tensor.Float32)
+			narrow := make([]float32, len(v))
+			for i := range v {
+				narrow[i] = float32(v[i])
+			}
+			return ops.FromSlice(narrow, shape)
 		}
 		in := []*tensor.Array{array(x, rows, n), array(w, n), array(make([]float64, n), n)}
 		for _, rms := range []bool{false, true} {

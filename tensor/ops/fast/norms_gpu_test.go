@@ -13,7 +13,7 @@ import (
 
 // TestGPUNorms: rows that GPUs keep in threadgroup memory give the bytes of others, of every class of length.
 func TestGPUNorms(t *testing.T) {
-	for _, d := range optest.FloatTypes {
+	for _, d := range optest.Computed(t, optest.FloatTypes...) {
 		for _, n := range []int{33, 256, 700, 1024, 2500, 5000} {
 			results := func(c *tensor.Ctx) (all [][]byte) {
 				x, w := optest.Noise(d, 3, n), optest.Noise(d, n)

@@ -1,6 +1,8 @@
 // Rows that stay in threadgroup memory, for GPUs: KEPT elements of type ACC, or 0 where they do not. SIMDS SIMD-groups
 // load a row together; whatever is added up one of them adds up, in the order in which one would without the others.
 
+#pragma clang fp contract(off)
+
 #if KEPT
 #define AHEAD 8
 

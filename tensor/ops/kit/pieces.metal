@@ -2,6 +2,8 @@
 // 32, ... of 16 bytes, EACH elements of type T, AHEAD of them at a time, and adds up in ACC in their order. Lengths and
 // strides are multiples of EACH; WHOLE(stride) shows that to whoever prints a kernel.
 
+#pragma clang fp contract(off)
+
 #if WIDE
 #define WHOLE(stride) ((stride) & ~long(EACH - 1))
 

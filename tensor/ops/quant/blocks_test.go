@@ -56,7 +56,7 @@ func TestBlocksAreLlamas(t *testing.T) {
 			require.Equal(t, math.Float32bits(v), bits, "%s: element %d is %v", mode, i, v)
 		}
 		all := ops.FromSlice(want, []int{2, len(want) / 2})
-		for _, d := range []tensor.DType{tensor.Float64, tensor.Float16, tensor.BFloat16} {
+		for _, d := range optest.Computed(t, tensor.Float64, tensor.Float16, tensor.BFloat16) {
 			got := quant.Dequantize(w, nil, nil, quant.Quantization{Mode: mode}, &d)
 			rounded := optest.Values32(t, ops.AsType(ops.AsType(all, d), tensor.Float32))
 			for i, g := range optest.Values32(t, ops.AsType(got, tensor.Float32)) {
@@ -96,9 +96,9 @@ func TestBlocksNearExact(t *testing.T) {
 	for _, mode := range quant.BlockModes() {
 		q := quant.Quantization{Mode: mode}
 		w := someBlocks(mode, 71, 1280)
-		plain := quant.Dequantize(w, nil, nil, q, new(tensor.Float64))
+		plain := quant.Dequantize(w, nil, nil, q, new(tensor.Float64), optest.Wide(t))
 		for _, rows := range []int{1, 8, 9} {
-			for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64} {
+			for _, d := range optest.Computed(t, tensor.Float32, tensor.BFloat16, tensor.Float64) {
 				x := optest.Noise(d, rows, 1280)
 				near(t, quant.QuantizedMatmul(x, w, nil, nil, true, q), x, ops.SwapAxes(plain, 0, 1))
 				x = optest.Noise(d, rows, 71)
@@ -110,7 +110,7 @@ func TestBlocksNearExact(t *testing.T) {
 
 // TestBlocks runs the ops over matrices of blocks: gradients by x, batches, views.
 func TestBlocks(t *testing.T) {
-	floats := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
+	floats := optest.Computed(t, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64)
 	tol := optest.Tol{Rel: 1e-5, Abs: 1e-3}
 	for _, mode := range []string{"q5_0", "q4_k"} {
 		q := quant.Quantization{Mode: mode}

@@ -34,11 +34,11 @@ func gathered(t *testing.T, x, rhs *array, p [3]*array, transpose bool, q quant.
 	t.Helper()
 	call := quant.GatherQMMCall{RHS: rhs, NoTranspose: !transpose, Quantization: q}
 	got := quant.GatherQMM(x, p[0], p[1], p[2], call)
-	plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+	plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t))
 	if transpose {
 		plain = ops.SwapAxes(plain, -1, -2)
 	}
-	near(t, got, x, ops.Take(plain, rhs, new(0)))
+	near(t, got, x, ops.Take(plain, rhs, new(0), optest.Wide(t)))
 }
 
 // TestIssue3444 multiplies with matrices of floats whose depth is a multiple of a group but not of 64.
@@ -66,7 +66,7 @@ func TestIssue3856(t *testing.T) {
 	for i := range p {
 		first[i] = ops.Slice(p[i], []ops.Part{ops.At(0)})
 	}
-	plain := quant.Dequantize(first[0], first[1], first[2], q, new(tensor.Float64))
+	plain := quant.Dequantize(first[0], first[1], first[2], q, new(tensor.Float64), optest.Wide(t))
 	x := optest.Noise(tensor.Float32, rows, 32)
 	near(t, quant.QuantizedMatmul(x, first[0], first[1], first[2], true, q), x, ops.SwapAxes(plain, 0, 1))
 }
@@ -129,7 +129,7 @@ func TestIssue3480(t *testing.T) {
 	optest.Open(t)
 	for _, q := range []quant.Quantization{{GroupSize: 32}, {Mode: "mxfp8"}} {
 		p := pack(optest.Noise(tensor.Float32, 2, 1, 7, 96), q)
-		plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+		plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t))
 		for _, repeated := range []bool{false, true} {
 			w := p
 			for i := range w {
@@ -177,7 +177,7 @@ func TestGatherForms(t *testing.T) {
 					p := pack(optest.Noise(tensor.Float32, append(f.batchW, 5, 64)...), q)
 					got := quant.GatherQMM(x, p[0], p[1], p[2], quant.GatherQMMCall{LHS: f.lhs, RHS: f.rhs, NoTranspose: !transpose,
 						Quantization: q})
-					plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+					plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t))
 					if transpose {
 						plain = ops.SwapAxes(plain, -1, -2)
 					}
@@ -229,11 +229,13 @@ func TestBatchedGlobalScale(t *testing.T) {
 // TestGatherUnpackedApart: of packed matrices so large that one is unpacked at a time, each product takes its own.
 func TestGatherUnpackedApart(t *testing.T) {
 	brief.OnlyValues(t)
-	optest.Open(t)
+	if !optest.Computes(t, tensor.Float64) {
+		t.Skip("it is about products in float64")
+	}
 	q := quant.Quantization{Bits: 4, GroupSize: 64}
 	p := pack(optest.Noise(tensor.Float64, 3, 1100, 1024), q)
 	x, rhs := optest.Noise(tensor.Float64, 4, 9, 1024), ops.FromSlice([]int32{2, 0, 1, -1}, []int{4})
-	plain := ops.SwapAxes(quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64)), -1, -2)
+	plain := ops.SwapAxes(quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t)), -1, -2)
 	near(t, quant.GatherQMM(x, p[0], p[1], p[2], quant.GatherQMMCall{RHS: rhs, Quantization: q}), x,
-		ops.Take(plain, rhs, new(0)))
+		ops.Take(plain, rhs, new(0), optest.Wide(t)))
 }

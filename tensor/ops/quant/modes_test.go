@@ -29,7 +29,7 @@ var floatModes = []struct {
 
 // TestFloatModes runs the ops over each mode whose elements are floats.
 func TestFloatModes(t *testing.T) {
-	floats := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
+	floats := optest.Computed(t, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64)
 	tol := optest.Tol{Rel: 1e-5, Abs: 1e-3}
 	for _, m := range floatModes {
 		q := quant.Quantization{Mode: m.name}
@@ -138,11 +138,11 @@ func TestFloatFormats(t *testing.T) {
 			}
 		}
 		packed, s := ops.FromSlice(w, []int{256, words}), ops.FromSlice(scales, []int{256, 1})
-		for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16} {
+		for _, d := range optest.Computed(t, tensor.Float64, tensor.Float32, tensor.Float16) {
 			got := quant.Dequantize(packed, s, nil, quant.Quantization{Mode: m.name}, &d)
-			rounded := ops.AsType(ops.FromSlice(want, []int{256, m.group}), d)
+			rounded := ops.AsType(ops.FromSlice(want, []int{256, m.group}), d, optest.Wide(t))
 			all := optest.Values32(t, ops.AsType(got, tensor.Float32))
-			for i, v := range optest.Values32(t, ops.AsType(rounded, tensor.Float32)) {
+			for i, v := range optest.Values32(t, ops.AsType(rounded, tensor.Float32, optest.Wide(t))) {
 				g := all[i]
 				require.True(t, g == v || g != g && v != v, "%s %v: element %d: %v, want %v", m.name, d, i, g, v)
 			}
@@ -212,17 +212,17 @@ func TestGlobalScale(t *testing.T) {
 		q.GlobalScale = ops.FromSlice(global[i:i+1], nil)
 		p := quant.Quantize(w, q)
 		words, scales = append(words, p[0]), append(scales, p[1])
-		plain = append(plain, quant.Dequantize(p[0], p[1], nil, q, new(tensor.Float64)))
-		off := ops.Max(ops.Abs(ops.Subtract(ops.AsType(plain[i], tensor.Float32), w)), nil, false)
+		plain = append(plain, quant.Dequantize(p[0], p[1], nil, q, new(tensor.Float64), optest.Wide(t)))
+		off := ops.Max(ops.Abs(ops.Subtract(ops.AsType(plain[i], tensor.Float32, optest.Wide(t)), w)), nil, false)
 		require.InDelta(t, 0, optest.Values32(t, off)[0], float64(global[i])/5)
 		near(t, quant.QuantizedMatmul(x, p[0], p[1], nil, true, q), x, ops.SwapAxes(plain[i], 0, 1))
 	}
-	w, s, all := ops.Stack(words, 0), ops.Stack(scales, 0), ops.Stack(plain, 0)
+	w, s, all := ops.Stack(words, 0), ops.Stack(scales, 0), ops.Stack(plain, 0, optest.Wide(t))
 	lhs, rhs := ops.FromSlice([]int32{0, 1, -1}, []int{3, 1}), ops.FromSlice([]int32{2, 0, -2, 1}, []int{4})
 	q.GlobalScale = ops.FromSlice(global, []int{experts})
 	got := quant.GatherQMM(x, w, s, nil, quant.GatherQMMCall{LHS: lhs, RHS: rhs, Quantization: q})
 	taken := ops.BroadcastTo(ops.Take(x, lhs, new(0)), tensor.Sizes(3, 4, 5, 128))
-	near(t, got, taken, ops.SwapAxes(ops.Take(all, rhs, new(0)), -1, -2))
+	near(t, got, taken, ops.SwapAxes(ops.Take(all, rhs, new(0), optest.Wide(t)), -1, -2))
 	q.GlobalScale = ops.FromSlice(global[:2], []int{2})
 	optest.Fails(t, quant.GatherQMM(x, w, s, nil, quant.GatherQMMCall{RHS: rhs, Quantization: q}), "[gather_qmm]")
 	q.Mode, q.GlobalScale = "mxfp4", ops.FromSlice(global, []int{experts})
@@ -243,7 +243,7 @@ func TestQQMM(t *testing.T) {
 			q := call.Quantization
 			q.GlobalScale = global
 			p = quant.Quantize(x, q)
-			return p, quant.Dequantize(p[0], p[1], nil, q, new(tensor.Float64))
+			return p, quant.Dequantize(p[0], p[1], nil, q, new(tensor.Float64), optest.Wide(t))
 		}
 		_, xs := values(x, call.GlobalX)
 		p, ws := values(w, call.GlobalW)

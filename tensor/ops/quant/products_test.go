@@ -19,9 +19,10 @@ import (
 // one rounding more for half types.
 func near(t *testing.T, got, x, w *array) {
 	t.Helper()
-	want := optest.Values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64), w), tensor.Float32))
-	size := optest.Values32(t, ops.AsType(ops.Sum(ops.Abs(x), []int{-1}, true), tensor.Float32))
-	largest := optest.Values32(t, ops.AsType(ops.Max(ops.Abs(w), nil, false), tensor.Float32))[0]
+	c := optest.Wide(t)
+	want := optest.Values32(t, ops.AsType(ops.Matmul(ops.AsType(x, tensor.Float64, c), w, c), tensor.Float32, c))
+	size := optest.Values32(t, ops.AsType(ops.Sum(ops.Abs(x, c), []int{-1}, true, c), tensor.Float32, c))
+	largest := optest.Values32(t, ops.AsType(ops.Max(ops.Abs(w, c), nil, false, c), tensor.Float32, c))[0]
 	shape := x.Shape()
 	relative := 2 * float64(shape[len(shape)-1]+2) * 0x1p-24 * 4 * largest
 	rounding := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8, tensor.Float16: 0x1p-11}
@@ -42,12 +43,12 @@ func TestQuantizedNearExact(t *testing.T) {
 	for i, q := range []quant.Quantization{{Bits: 1}, {Bits: 3}, {Bits: 4}, {Bits: 8}, {Mode: "mxfp4"}, {Mode: "mxfp8"},
 		{Mode: "nvfp4"}} {
 		for _, rows := range []int{1, 8, 9, 70} {
-			for _, d := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64} {
+			for _, d := range optest.Computed(t, tensor.Float32, tensor.BFloat16, tensor.Float64) {
 				if q.Mode == "" {
 					q.GroupSize = []int{32, 64, 128}[(i+rows)%3]
 				}
 				p := pack(optest.Noise(d, 133, 1280), q)
-				plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+				plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t))
 				x := optest.Noise(d, rows, 1280)
 				near(t, quant.QuantizedMatmul(x, p[0], p[1], p[2], true, q), x, ops.SwapAxes(plain, 0, 1))
 				x = optest.Noise(d, rows, 133)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestQuantize(t *testing.T) {
-	floats := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
+	floats := optest.Computed(t, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64)
 	bits := optest.Ints(0, 1<<31)
 	for _, b := range []int{1, 2, 3, 4, 5, 6, 8} {
 		for _, group := range []int{32, 64, 128} {
@@ -74,7 +74,7 @@ func TestQuantize(t *testing.T) {
 }
 
 func TestGatherQMM(t *testing.T) {
-	floats := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
+	floats := optest.Computed(t, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64)
 	gather := func(transpose bool) func(in []*array) *array {
 		return func(in []*array) *array {
 			return quant.GatherQMM(in[0], in[1], in[2], in[3], quant.GatherQMMCall{LHS: in[4], RHS: in[5],
@@ -115,12 +115,12 @@ func TestQuantizedProducts(t *testing.T) {
 	for _, bits := range []int{3, 4, 8} {
 		q := quant.Quantization{Bits: bits, GroupSize: 32}
 		p := quant.Quantize(w, q)
-		plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64))
+		plain := quant.Dequantize(p[0], p[1], p[2], q, new(tensor.Float64), optest.Wide(t))
 		gather := func(lhs, rhs *array) *array {
 			return quant.GatherQMM(x, p[0], p[1], p[2], quant.GatherQMMCall{LHS: lhs, RHS: rhs, Quantization: q})
 		}
 		got := gather(lhs, rhs)
-		near(t, got, ops.Take(x, lhs, new(0)), ops.SwapAxes(ops.Take(plain, rhs, new(0)), -1, -2))
+		near(t, got, ops.Take(x, lhs, new(0)), ops.SwapAxes(ops.Take(plain, rhs, new(0), optest.Wide(t)), -1, -2))
 		order := ops.ArgSort(rhs, new(0))
 		sorted := gather(ops.Take(lhs, order, new(0)), ops.Take(rhs, order, new(0)))
 		require.Equal(t, optest.Values32(t, ops.Take(got, order, new(0))), optest.Values32(t, sorted), "%d bits", bits)
