@@ -175,7 +175,8 @@ func (v *productVariant) widen(r *tensor.Run, depth, cols int) {
 	}
 }
 
-var productKernels = kit.NewKernels[productVariant](packingText, blocksText, kit.IndicesMSL, piecesText, productText)
+var productKernels = kit.NewKernels[productVariant](packingText, blocksText, kit.IndicesMSL, piecesText, unitsText,
+	productText)
 
 // runProduct multiplies a batch of matrices of that many rows; those of a gathered product are at places.
 func runProduct(r *tensor.Run, a productAttrs, rows, batch int, at *places) error {

@@ -6,6 +6,7 @@
 // takes the pieces 32 * s + l, 32 * (SPLIT + s) + l, ..., then lanes and SIMD-groups are added; it makes 4 / SPLIT
 // such. With GATHERED, place z of the batch multiplies matrix lhs of x by packed matrix rhs: indices of types LHS
 // and RHS, in arrays that the batch steps through with strides. IN_ORDER: the place in x's batch is the index.
+// Several rows that are multiplied by one matrix share what is unpacked: see rows.metal.
 
 #pragma clang fp contract(off)
 
@@ -34,41 +35,7 @@ struct Places {
 #endif
 
 #if DOTS && !BLOCKS && !WIDE
-// The elements of unit i of each column, times those of x: what a column's scale and bias are multiplied by is added up
-// for the unit first. A unit is as many words as begin and end with an element.
-#if 32 % BITS == 0
-#define UNIT_WORDS 1
-#elif BITS == 6
-#define UNIT_WORDS 3
-#else
-#define UNIT_WORDS BITS
-#endif
-#define PER (UNIT_WORDS * 32 / BITS)
-#if AFFINE
-#define BARE(e) bare += v[e];
-#define ADD_BARE(g) total = metal::fma(ACC(bias[c][g]), bare, total);
-#define DOT_VALUE(q) ACC((q) & MASK)
-#elif BITS == 4
-// Lane l holds the value of the element l & 15.
-#define BARE(e)
-#define ADD_BARE(g)
-#define DOT_VALUE(q) simd_shuffle(table, ushort((q) & MASK))
-#else
-// The NaN among elements is looked for in whole words.
-#define BARE(e)
-#define ADD_BARE(g) dot = ((q[0] & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u ? ACC(NAN) : dot * UNIT;
-#define DOT_VALUE(q) half_of((((q) & 127) << 7) | (((q) & 128) << 8))
-#endif
-#if 32 % BITS == 0
-#define Q(e) (q[0] >> ((e) * BITS))
-#else
-#define Q(e) unit_bits(q, (e) * BITS)
-
-inline uint unit_bits(thread const uint* q, uint bit) {
-    uint low = q[bit / 32] >> (bit % 32);
-    return bit % 32 + BITS > 32 ? low | (q[bit / 32 + 1] << (32 - bit % 32)) : low;
-}
-#endif
+// The elements of unit i (see units.metal) of each column, times those of x.
 #define ADD_UNIT(i, inside)                                                         \
     ACC v[PER];                                                                     \
     ACC bare = ACC(0);                                                              \

@@ -44,6 +44,8 @@ func runQuantizedMatmul(r *tensor.Run, a productAttrs) error {
 	switch {
 	case !r.Info().Host && !onGPU(r, a, rows):
 		return plainProduct(r, a, rows, 1, nil)
+	case min(cols, depth) > 0 && a.shareRows(r, rows):
+		return multiplyRows(r, a, rows)
 	case kit.Few(r, rows), cols == 0, depth == 0:
 		return runProduct(r, a, rows, 1, nil)
 	}

@@ -141,3 +141,35 @@ func TestQuantizedWholes(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsAreAlone: a row has the same bytes alone and beside up to fifteen others, in every packing of words, of
+// depths that fill whole SIMD-groups with units of words and that do not.
+func TestRowsAreAlone(t *testing.T) {
+	optest.Open(t)
+	var list []quant.Quantization
+	for _, bits := range []int{1, 2, 3, 4, 5, 6, 8} {
+		list = append(list, quant.Quantization{Bits: bits, GroupSize: 32 << (bits % 3)})
+	}
+	for _, mode := range []string{"mxfp4", "mxfp8", "nvfp4"} {
+		list = append(list, quant.Quantization{Mode: mode})
+	}
+	for i, q := range list {
+		d := optest.FloatTypes[i%3]
+		for _, depth := range []int{128, 1024, 1152} {
+			w := pack(optest.Noise(tensor.Float32, 37, depth), q)
+			x := optest.Noise(d, 16, depth)
+			product := func(from, to int) []byte {
+				y := quant.QuantizedMatmul(ops.Slice(x, []ops.Part{ops.Span(from, to, 1)}), w[0], w[1], w[2], true, q)
+				return optest.Bytes(t, y)
+			}
+			var alone []byte
+			for row := range 16 {
+				alone = append(alone, product(row, row+1)...)
+			}
+			for _, rows := range []int{2, 3, 4, 7, 8, 9, 15, 16} {
+				some := product(0, rows)
+				require.Equal(t, alone[:len(some)], some, "%v, depth %d, %d rows of %v", q, depth, rows, d)
+			}
+		}
+	}
+}
